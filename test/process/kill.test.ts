@@ -1,5 +1,6 @@
 // kill -9 at any moment loses no acknowledged write.
 import { expect } from 'chai';
+import { until } from '../../packages/process/test/until.ts';
 import { base64, type LiveServer, processMs, Workbench } from './live-server.ts';
 import { planted } from './secret-watch.ts';
 
@@ -43,7 +44,7 @@ describe('kill -9 under load', () => {
       const load = Promise.all(Array.from({ length: writers }, () => write(server, token)));
       // The moment depends on the work done, not on a clock: after 1 to 60 more acknowledged keys.
       const target = before + 1 + ((kill * 37) % 60);
-      while (acknowledged.size < target) await new Promise((resolve) => setImmediate(resolve));
+      await until(() => acknowledged.size >= target);
       await server.stop('SIGKILL');
       await load;
     }

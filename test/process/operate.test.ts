@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { until } from '../../packages/process/test/until.ts';
 import { base64, type LiveServer, processMs, root, Workbench } from './live-server.ts';
 
 describe('operating a node', () => {
@@ -214,7 +215,7 @@ describe('operating a node', () => {
         }
       }
     });
-    while (acknowledged.length < 50) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => acknowledged.length >= 50);
     expect((await server.stop()).code).to.equal(0);
     await Promise.all(load);
     expect([...statuses].filter((status) => status !== 200 && status !== 503)).to.deep.equal([]);

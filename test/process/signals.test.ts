@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { until } from '../../packages/process/test/until.ts';
 import { processMs, Workbench } from './live-server.ts';
 
 describe('a node and its signals', () => {
@@ -19,7 +20,7 @@ describe('a node and its signals', () => {
       this.timeout(processMs);
       const dataDir = bench.folder();
       const server = bench.launch({ dataDir });
-      while (!existsSync(join(dataDir, moment))) await new Promise((resolve) => setImmediate(resolve));
+      await until(() => existsSync(join(dataDir, moment)));
       expect(await server.stop(signal), server.stderr).to.deep.equal({ code: 0, signal: null });
       const again = await bench.start({ dataDir });
       expect((await again.call('POST', 'transit/keys/a', {})).status).to.equal(200);

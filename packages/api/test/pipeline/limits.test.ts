@@ -2,14 +2,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { Limits, type LimitsConfig } from '../../src/pipeline/limits.ts';
 import { type Served, served } from '../served.ts';
 
 const few: LimitsConfig = { reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1_000_000 };
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}
 
 describe('an overloaded node', () => {
   let server: Served;

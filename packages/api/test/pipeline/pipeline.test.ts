@@ -9,6 +9,7 @@ import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import pino from 'pino';
 import { follow, mounted } from '../../../node/test/mounts/mounted.ts';
+import { until } from '../../../process/test/until.ts';
 import type { GuardedOperation } from '../../src/operation/operation.ts';
 import { Pipeline } from '../../src/pipeline/pipeline.ts';
 import { TestMetrics } from '../test-metrics.ts';
@@ -91,10 +92,6 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
 }
 
 const servers: Server[] = [];
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}
 
 describe('the rights of a request', () => {
   afterEach(() => {

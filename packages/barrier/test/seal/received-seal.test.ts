@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
 import { memoryStore, type StoredRecord } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { codeOf, everything, openBarrier, threeOfTwo, unsealWith } from '../fixtures.ts';
 
 const core = ['core/seal', 'core/keyring'];
@@ -30,7 +30,7 @@ describe('a received seal with the revision of the former one', () => {
     const { barrier, receive } = await receiving();
     expect(barrier.sealStatus).to.include({ t: 2, n: 3 });
     await receive();
-    while (barrier.sealStatus.n === 3) await setImmediate();
+    await until(() => barrier.sealStatus.n !== 3);
     expect(barrier.sealStatus).to.include({ t: 3, n: 5 });
   });
 

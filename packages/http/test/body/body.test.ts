@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { type BodyLimits, readBody } from '../../src/body/body.ts';
 import { sendReply } from '../../src/reply/reply.ts';
 import { RequestError, requestErrorReply } from '../../src/reply/request-error.ts';
@@ -55,9 +56,6 @@ describe('readBody', () => {
 
   const head = (...headers: string[]): string =>
     `POST /v1/x HTTP/1.1\r\nHost: node\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`;
-  const until = async (holds: () => boolean): Promise<void> => {
-    while (!holds()) await turn();
-  };
   const code = (): string | undefined => (outcome instanceof RequestError ? outcome.code : undefined);
 
   for (const { name, parts, expected } of [

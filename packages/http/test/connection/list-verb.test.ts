@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { installListVerb, type ListVerbOptions } from '../../src/connection/list-verb.ts';
 import { sendReply } from '../../src/reply/reply.ts';
 
@@ -63,7 +63,7 @@ describe('the LIST verb on node:http', () => {
     const peer = [...connections].find(({ remotePort }) => remotePort === socket.localPort);
     const before = peer?.bytesRead ?? 0;
     socket.write(part, 'latin1');
-    while (peer !== undefined && !peer.destroyed && peer.bytesRead < before + part.length) await turn();
+    await until(() => peer === undefined || peer.destroyed || peer.bytesRead >= before + part.length);
   }
 
   const connections = new Set<Socket>();
@@ -220,7 +220,7 @@ describe('the LIST verb on node:http', () => {
     });
     const closed = once(socket, 'close');
     await sent(socket, post);
-    while (open.length === 0) await turn();
+    await until(() => open.length > 0);
     await sent(socket, head);
     expect(received).to.equal('');
     open[0]?.();
@@ -281,13 +281,13 @@ describe('the LIST verb on node:http', () => {
     await watched({ headMs: 20 });
     expect(statuses(await connected([head.slice(0, 30)]))).to.deep.equal(['408']);
     expect(statuses(await connected(['LIS']))).to.deep.equal(['408']);
-    while (connections.size > 0) await turn();
+    await until(() => connections.size === 0);
   });
 
   it('closes an exchange without a response at its deadline', async () => {
     await watched({ exchangeMs: 20 }, () => undefined);
     expect(await connected([head])).to.equal('');
-    while (connections.size > 0) await turn();
+    await until(() => connections.size === 0);
   });
 
   it('drops a caller that disconnects during its head', async () => {
@@ -295,7 +295,7 @@ describe('the LIST verb on node:http', () => {
     const socket = await dial();
     await sent(socket, head.slice(0, 30));
     socket.destroy();
-    while (connections.size > 0) await turn();
+    await until(() => connections.size === 0);
   });
 
   it('sends a response of many megabytes', async () => {

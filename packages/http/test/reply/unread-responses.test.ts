@@ -2,12 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { sendReply } from '../../src/reply/reply.ts';
 import { UnreadResponses, unreadResponses } from '../../src/reply/unread-responses.ts';
-
-const until = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-};
 
 describe('responses that are not read', () => {
   /** A response that records whether it was closed. */

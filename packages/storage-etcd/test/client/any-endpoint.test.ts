@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { anyEndpoint } from '../../src/client/any-endpoint.ts';
 import { EtcdError, type EtcdErrorKind } from '../../src/etcd.ts';
 import { EtcdReplica } from '../../src/replica/etcd-replica.ts';
@@ -79,7 +80,7 @@ describe('several endpoints', () => {
       for await (const _ of etcd.watch({ key: 'a', end: 'b', startRevision: 1 }, end.signal)) members[0].isFrozen = true;
     };
     const outcome = kindOf(watched());
-    while (!members[0].isFrozen) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => members[0].isFrozen);
     await etcd.range({ key: 'a' });
     expect(await outcome).to.equal('unknown');
     members[0].isFrozen = false;

@@ -42,11 +42,6 @@ export async function fakeNode(
   return { etcd, replica, notified, faults: reported, close };
 }
 
-/** Waits until `holds`, turn by turn of the event loop. */
-export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}
-
 export const put = (path: string, value: string) => ({ conditions: [], writes: [{ path, value: Buffer.from(value) }] });
 
 export const textAt = async ({ replica }: FakeNode, path: string): Promise<string | undefined> => {

@@ -1,12 +1,13 @@
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { storeSuite } from '../../../storage-fsm/test/store/store.suite.ts';
 import { EtcdError, type EtcdTxn } from '../../src/etcd.ts';
 import { EtcdReplica } from '../../src/replica/etcd-replica.ts';
 import { FakeEtcd, type Fate, type Faults } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
 import { seeded } from '../fake/seeded.ts';
-import { type FakeNode, type FakeNodeOptions, fakeNode, outcomeOf, put, textAt, until } from './fake-nodes.ts';
+import { type FakeNode, type FakeNodeOptions, fakeNode, outcomeOf, put, textAt } from './fake-nodes.ts';
 
 /** The first transaction that puts a record has this fate. */
 function onceForRecords(fate: Fate): Faults {

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { anyEndpoint } from '../../src/client/any-endpoint.ts';
 import { EtcdReplica } from '../../src/replica/etcd-replica.ts';
 import { FakeEtcd } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
-import { outcomeOf, put, until } from './fake-nodes.ts';
+import { outcomeOf, put } from './fake-nodes.ts';
 
 describe('a member of etcd that hangs', () => {
   it('is left by the active node and by a standby as soon as they read, and neither loses its role', async () => {

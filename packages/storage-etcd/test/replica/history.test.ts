@@ -1,12 +1,13 @@
 // Two nodes, whose requests get lost or late, whose watches are cut and whose leases end: what was acknowledged stays, and no later.
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { until } from '../../../process/test/until.ts';
 import { Copy } from '../../src/copy/copy.ts';
 import { keysBelow } from '../../src/copy/keys.ts';
 import type { Fate, Faults } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
 import { seeded } from '../fake/seeded.ts';
-import { type FakeNode, fakeNode, outcomeOf, put, textAt, until } from './fake-nodes.ts';
+import { type FakeNode, fakeNode, outcomeOf, put, textAt } from './fake-nodes.ts';
 
 const keys = keysBelow('test');
 

@@ -1,11 +1,12 @@
 import { type LevelRange, supportedLevels, UnsupportedLevel } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { rejection } from '../../../storage-fsm/test/store/store.suite.ts';
 import type { EtcdTxn } from '../../src/etcd.ts';
 import { EtcdReplica, type EtcdReplicaOptions } from '../../src/replica/etcd-replica.ts';
 import { FakeEtcd, type Faults } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
-import { outcomeOf, put, until } from './fake-nodes.ts';
+import { outcomeOf, put } from './fake-nodes.ts';
 
 describe('the feature level of a cluster in etcd', () => {
   const opened: { readonly etcd: FakeEtcd; readonly replica: EtcdReplica }[] = [];

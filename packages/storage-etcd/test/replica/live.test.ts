@@ -1,13 +1,14 @@
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { storeSuite } from '../../../storage-fsm/test/store/store.suite.ts';
 import { connectEtcd } from '../../src/client/connect-etcd.ts';
 import { type Etcd, EtcdError } from '../../src/etcd.ts';
 import { EtcdReplica, type EtcdReplicaOptions } from '../../src/replica/etcd-replica.ts';
 import { type LiveEtcd, liveEtcd } from '../live-etcd.ts';
 import { Auth, KV } from '../wire/admin_pb.ts';
-import { outcomeOf, put, until } from './fake-nodes.ts';
+import { outcomeOf, put } from './fake-nodes.ts';
 
 /** No heartbeat between two commits, so that their revisions are neighbors. */
 const quiet = { heartbeatMs: 3_600_000, leaseSeconds: 600, timeoutMs: 120_000 };

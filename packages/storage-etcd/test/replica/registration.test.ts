@@ -1,8 +1,8 @@
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { Registration } from '../../src/replica/registration.ts';
 import { FakeEtcd } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
-import { until } from './fake-nodes.ts';
 
 const never = Number.NEGATIVE_INFINITY;
 const isHeldAt = (registration: Registration, revision: number): boolean => registration.heldUntilMs(revision) > never;

@@ -7,6 +7,7 @@ import {
   snapshotOfRecords,
 } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { inTemporaryDirectory } from '../../../storage-fsm/test/directory/temporary-directory.ts';
 import { restoring, stage, swap } from '../../../storage-fsm/test/snapshot/restore-steps.ts';
 import { flush, newNode, serving, soleReplica, apply as toMachine } from '../../../storage-fsm/test/snapshot/snapshot-nodes.ts';
@@ -14,7 +15,7 @@ import { rejection } from '../../../storage-fsm/test/store/store.suite.ts';
 import type { EtcdTxn } from '../../src/etcd.ts';
 import type { Faults } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
-import { type FakeNode, fakeNode, outcomeOf, put, textAt, until } from './fake-nodes.ts';
+import { type FakeNode, fakeNode, outcomeOf, put, textAt } from './fake-nodes.ts';
 
 const backupOf = ({ replica }: FakeNode) => {
   const state = replica.state();

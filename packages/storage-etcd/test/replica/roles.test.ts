@@ -1,9 +1,10 @@
 import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
 import { type Etcd, EtcdError } from '../../src/etcd.ts';
 import { EtcdReplica } from '../../src/replica/etcd-replica.ts';
 import { FakeEtcd } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
-import { type FakeNode, fakeNode, outcomeOf, put, until } from './fake-nodes.ts';
+import { type FakeNode, fakeNode, outcomeOf, put } from './fake-nodes.ts';
 
 const isRegistered = ({ replica }: FakeNode): boolean => performance.now() < replica.registeredUntilMs;
 

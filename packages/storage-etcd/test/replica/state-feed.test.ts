@@ -1,9 +1,9 @@
+import { until } from '../../../process/test/until.ts';
 import { keysBelow } from '../../src/copy/keys.ts';
 import type { Etcd } from '../../src/etcd.ts';
 import { StateFeed } from '../../src/replica/state-feed.ts';
 import { FakeEtcd } from '../fake/fake-etcd.ts';
 import { FakeServer } from '../fake/fake-server.ts';
-import { until } from './fake-nodes.ts';
 
 /** Calls `onReading` with its number at each reading of the state: readings are the only ranges with a limit. */
 class ObservedEtcd extends FakeEtcd {
