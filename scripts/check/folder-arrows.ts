@@ -223,7 +223,7 @@ export const folderArrows: FolderArrows = {
     log: ['.', 'directory'],
     level: [],
     'state/leveldb': ['.'],
-    store: ['level'],
+    store: ['.', 'level'],
     state: ['.', 'level', 'state/leveldb', 'store'],
     snapshot: ['.', 'directory', 'level', 'log', 'state', 'store'],
   },

@@ -56,7 +56,7 @@ export { type NodeRegistry, RegisteredPeers } from './registered-peers.ts';
 
 // Requests: forwarding to the active node, waiting for an index, and refusals.
 
-export { clusterRefusalAnswers, isClusterRefusal, refusalText } from './refusals/refusal-reply.ts';
+export { clusterRefusalStatuses, clusterRefusals, refusalText } from './refusals/refusal-reply.ts';
 export { historyOf, type Reached, reachedState } from './standbys/reached-state.ts';
 export { replicationModes } from './standbys/replication-modes.ts';
 export { placeOf, serviceIndexOf } from './standbys/service-history.ts';

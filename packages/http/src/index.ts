@@ -77,7 +77,7 @@ export {
   writtenReply,
 } from './reply/envelope.ts';
 export { withoutWarnings, withWarnings } from './reply/failure-with-warnings.ts';
-export { type Answer, refusalReply, refused, refusedForNow } from './reply/refusal.ts';
+export { type RefusalStatus, refusalReply, refused, refusedForNow } from './reply/refusal.ts';
 export { bodyBytesOf, bodyText, type Reply, sendReply, strictTransportSecurity } from './reply/reply.ts';
 export {
   noHandler,
@@ -86,8 +86,8 @@ export {
   permissionDenied,
   RequestError,
   type RequestErrorCode,
-  requestErrorAnswers,
   requestErrorReply,
+  requestErrorStatuses,
   unsupportedOperation,
   unsupportedPath,
 } from './reply/request-error.ts';

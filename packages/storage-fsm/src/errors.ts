@@ -1,4 +1,19 @@
 /**
+ * An expected error: something was not done, for a reason that the code names. The message is one sentence and may be sent to the caller,
+ * so it contains no secret. A package that refuses has one subclass with its closed union of codes; a layer that answers requests has one
+ * table with a status for each code.
+ */
+export abstract class Refusal<Code extends string> extends Error {
+  override readonly name: string;
+  readonly code: Code;
+  constructor(code: Code, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = code;
+  }
+}
+
+/**
  * The disk does not hold the bytes that were written to it. The message is one plain sentence for the operator. A damaged node must
  * not vote, acknowledge or serve.
  */

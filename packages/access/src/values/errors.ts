@@ -1,3 +1,5 @@
+import { Refusal } from '@transitd/storage-fsm';
+
 /**
  * - `not_initialized`: there is no token key yet
  * - `record_unreadable`: a newer version wrote the record
@@ -25,14 +27,7 @@ export type AccessErrorCode =
   | 'too_many_rules';
 
 /** An error of this package. Its message never contains a token, an accessor or text of a policy. */
-export class AccessError extends Error {
-  override readonly name = 'AccessError';
-  readonly code: AccessErrorCode;
-  constructor(code: AccessErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
+export class AccessError extends Refusal<AccessErrorCode> {}
 
 /** The caller exceeded a rate limit. */
 export class RateLimited extends AccessError {

@@ -1,5 +1,5 @@
 import { type Field, type JsonSchema, object, schemaOf, string, type Verb } from '@transitd/http';
-import { type Answer, type Answers, refusals, shared, sharedSchemas } from '../operation/answers.ts';
+import { type Answers, type DeclaredAnswer, refusals, shared, sharedSchemas } from '../operation/answers.ts';
 import type { Operation, OperationDescription, Route } from '../operation/operation.ts';
 import { healthPath } from './health-document.ts';
 
@@ -215,7 +215,7 @@ function responsesOf({ verb, operation, described: { answers } }: Placed): objec
 const answered = (answers: Answers): object =>
   Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, response(answer)]));
 
-function response({ about, type, schema, other }: Answer): object {
+function response({ about, type, schema, other }: DeclaredAnswer): object {
   const contents = [{ type, schema }, ...(other ? [other] : [])].filter((each) => each.type !== undefined);
   return {
     description: about,

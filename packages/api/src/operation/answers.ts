@@ -1,9 +1,9 @@
 import { anything, boolean, integer, type JsonSchema, list, map, nothing, object, orNull, string } from '@transitd/http';
 
 /** Successful responses of an operation, by status. */
-export type Answers = Readonly<Record<string, Answer>>;
+export type Answers = Readonly<Record<string, DeclaredAnswer>>;
 
-export interface Answer {
+export interface DeclaredAnswer {
   readonly about: string;
   /** Media type; absent for a response without content. */
   readonly type?: string;
@@ -12,7 +12,7 @@ export interface Answer {
   readonly other?: { readonly type: string; readonly schema: JsonSchema };
 }
 
-const json = (about: string, schema: JsonSchema): Answer => ({ about, type: 'application/json', schema });
+const json = (about: string, schema: JsonSchema): DeclaredAnswer => ({ about, type: 'application/json', schema });
 
 /** Schemas that several operations share, by their name in the OpenAPI document. */
 export const sharedSchemas = {

@@ -1,18 +1,15 @@
 import { AccessError, RateLimited } from '@transitd/access';
-import type { BarrierError } from '@transitd/barrier';
-import { clusterRefusalAnswers, isClusterRefusal, type JoinError, refusalText } from '@transitd/cluster';
-import { type Answer, type Reply, type RequestError, refusalReply, refused, refusedForNow } from '@transitd/http';
-import type { StoreError } from '@transitd/storage-fsm';
+import { clusterRefusalStatuses, clusterRefusals, refusalText } from '@transitd/cluster';
+import { type RefusalStatus, type Reply, refusalReply, refused, refusedForNow } from '@transitd/http';
 import { TransitError } from '@transitd/transit-engine';
 
-export type Refusal = AccessError | BarrierError | JoinError | RequestError | StoreError | TransitError;
+/** The refusals with which a request may end. */
+const refusals = [...clusterRefusals, AccessError, TransitError] as const;
+type AnsweredRefusal = InstanceType<(typeof refusals)[number]>;
 
-/**
- * Maps each error code to a status. If a code is missing here, the code does not compile. Client errors are 400 unless HTTP has a more
- * specific status.
- */
-export const answers: Readonly<Record<Refusal['code'], Answer>> = {
-  ...clusterRefusalAnswers,
+/** Maps each code to a status; a missing code does not compile. Client errors are 400 unless HTTP has a more specific status. */
+export const statuses: Readonly<Record<AnsweredRefusal['code'], RefusalStatus>> = {
+  ...clusterRefusalStatuses,
   bad_token: refused(403),
   busy_generation: refusedForNow(503),
   busy_logins: refusedForNow(503),
@@ -35,14 +32,13 @@ export const answers: Readonly<Record<Refusal['code'], Answer>> = {
 };
 
 /** Returns whether an error is an expected refusal. Any other error is internal and must not be reported as a client error. */
-export const isRefusal = (error: unknown): error is Refusal =>
-  isClusterRefusal(error) || error instanceof TransitError || error instanceof AccessError;
+export const isRefusal = (error: unknown): error is AnsweredRefusal => refusals.some((each) => error instanceof each);
 
 /** Returns the reply to a refusal. @param warnings - about the members of the request */
-export function errorReply(refusal: Refusal, warnings: readonly string[] = []): Reply {
-  const answer = answers[refusal.code];
+export function errorReply(refusal: AnsweredRefusal, warnings: readonly string[] = []): Reply {
+  const status = statuses[refusal.code];
   return refusalReply(
-    refusal instanceof RateLimited ? { ...answer, retryAfterSeconds: refusal.resetS } : answer,
+    refusal instanceof RateLimited ? { ...status, retryAfterSeconds: refusal.resetS } : status,
     refusalText(refusal),
     warnings,
   );

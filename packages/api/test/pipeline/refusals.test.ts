@@ -3,7 +3,7 @@ import { bodyText, noHandler, permissionDenied, RequestError, unsupportedOperati
 import { StoreError } from '@transitd/storage-fsm';
 import { TransitError } from '@transitd/transit-engine';
 import { expect } from 'chai';
-import { answers, errorReply, isRefusal } from '../../src/pipeline/refusals.ts';
+import { errorReply, isRefusal, statuses } from '../../src/pipeline/refusals.ts';
 
 describe('the answer to an error', () => {
   for (const { error, status, errors, headers = {} } of [
@@ -62,7 +62,7 @@ describe('the answer to an error', () => {
   });
 
   it('has an error status for every code: 4xx for faults of the caller, 5xx for faults of the server', () => {
-    for (const [code, { status, outcome }] of Object.entries(answers)) {
+    for (const [code, { status, outcome }] of Object.entries(statuses)) {
       expect(status, code).to.be.within(400, 504);
       if (outcome === 'unknown') expect(status, code).to.be.oneOf([503, 504]);
     }

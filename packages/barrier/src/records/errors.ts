@@ -1,3 +1,5 @@
+import { Refusal } from '@transitd/storage-fsm';
+
 export type BarrierErrorCode =
   | 'not_initialized'
   | 'already_initialized'
@@ -25,11 +27,4 @@ export type BarrierErrorCode =
  * A refused request or, with the code `barrier_corrupt`, a damaged record. The message reaches the caller: it may contain a record's path,
  * but never key material.
  */
-export class BarrierError extends Error {
-  override readonly name = 'BarrierError';
-  readonly code: BarrierErrorCode;
-  constructor(code: BarrierErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
+export class BarrierError extends Refusal<BarrierErrorCode> {}

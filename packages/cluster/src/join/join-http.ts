@@ -37,7 +37,7 @@ async function exchange(
   { ca, signal, deadlineMs = deadlineDefaultMs }: JoinHttpOptions,
 ): Promise<unknown> {
   const deadline = AbortSignal.timeout(deadlineMs);
-  let answer: Answer;
+  let answer: LeaderAnswer;
   try {
     answer = await answerTo(new URL(path, address), body, {
       ca,
@@ -51,7 +51,7 @@ async function exchange(
   return messageIn(answer);
 }
 
-interface Answer {
+interface LeaderAnswer {
   readonly status: number;
   readonly body: Buffer;
 }
@@ -61,7 +61,7 @@ interface RequestOptions {
   readonly signal: AbortSignal;
 }
 
-function answerTo(url: URL, body: string, { ca, signal }: RequestOptions): Promise<Answer> {
+function answerTo(url: URL, body: string, { ca, signal }: RequestOptions): Promise<LeaderAnswer> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
     const options = { method: 'POST', headers, signal, agent: false } as const;
@@ -75,7 +75,7 @@ function answerTo(url: URL, body: string, { ca, signal }: RequestOptions): Promi
   });
 }
 
-async function bodyOf(response: IncomingMessage): Promise<Answer> {
+async function bodyOf(response: IncomingMessage): Promise<LeaderAnswer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -90,7 +90,7 @@ async function bodyOf(response: IncomingMessage): Promise<Answer> {
 /** Whether a later attempt may succeed: no leader, sealed, too many requests. */
 const isTemporary = (status: number): boolean => status >= 500 || status === 408 || status === 429;
 
-function messageIn({ status, body }: Answer): unknown {
+function messageIn({ status, body }: LeaderAnswer): unknown {
   const json = jsonIn(body);
   if (status === 200) {
     if (json === undefined) throw new JoinError('leader_untrusted', 'its answer is not JSON');

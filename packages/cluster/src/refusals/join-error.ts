@@ -1,3 +1,5 @@
+import { Refusal } from '@transitd/storage-fsm';
+
 export type JoinErrorCode =
   // Sent by the leader.
   | 'join_malformed'
@@ -21,11 +23,4 @@ export type JoinErrorCode =
   | 'seal_changed';
 
 /** A failed join. The message reaches the caller, so it holds no key, no secret and no proof. */
-export class JoinError extends Error {
-  override readonly name = 'JoinError';
-  readonly code: JoinErrorCode;
-  constructor(code: JoinErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
+export class JoinError extends Refusal<JoinErrorCode> {}

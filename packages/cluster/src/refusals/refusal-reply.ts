@@ -1,22 +1,23 @@
-import { BarrierError, type BarrierErrorCode, ProviderError } from '@transitd/barrier';
+import { BarrierError, ProviderError } from '@transitd/barrier';
 import {
-  type Answer,
+  type RefusalStatus,
   type Reply,
   RequestError,
-  type RequestErrorCode,
   refusalReply,
   refused,
   refusedForNow,
-  requestErrorAnswers,
+  requestErrorStatuses,
 } from '@transitd/http';
-import { StoreError, type StoreErrorCode } from '@transitd/storage-fsm';
-import { JoinError, type JoinErrorCode } from './join-error.ts';
+import { StoreError } from '@transitd/storage-fsm';
+import { JoinError } from './join-error.ts';
 
-type ClusterRefusalCode = BarrierErrorCode | JoinErrorCode | RequestErrorCode | StoreErrorCode;
+/** The refusals of a request by this node, its barrier or its store. */
+export const clusterRefusals = [BarrierError, JoinError, RequestError, StoreError] as const;
+type ClusterRefusal = InstanceType<(typeof clusterRefusals)[number]>;
 
-/** The status of each code with which this node, its barrier or its store refuses a request. */
-export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>> = {
-  ...requestErrorAnswers,
+/** The status of each code; a missing code does not compile. */
+export const clusterRefusalStatuses: Readonly<Record<ClusterRefusal['code'], RefusalStatus>> = {
+  ...requestErrorStatuses,
   already_initialized: refused(400),
   barrier_corrupt: refused(500),
   busy: refusedForNow(503),
@@ -66,12 +67,12 @@ export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>>
 };
 
 /** Whether an error is an expected refusal, not a fault of this node. */
-export const isClusterRefusal = (error: unknown): error is BarrierError | JoinError | RequestError | StoreError =>
-  error instanceof RequestError || error instanceof StoreError || error instanceof BarrierError || error instanceof JoinError;
+export const isClusterRefusal = (error: unknown): error is ClusterRefusal =>
+  clusterRefusals.some((each) => error instanceof each);
 
 /** Returns the text of the reply to a refused request. Its caller may have no token, so it must not learn where the seal's provider is. */
 export const refusalText = (error: Error): string => (error instanceof ProviderError ? error.summary : error.message);
 
 /** Returns the reply to a refused call. */
-export const clusterRefusalReply = (error: BarrierError | JoinError | RequestError | StoreError): Reply =>
-  refusalReply(clusterRefusalAnswers[error.code], refusalText(error));
+export const clusterRefusalReply = (error: ClusterRefusal): Reply =>
+  refusalReply(clusterRefusalStatuses[error.code], refusalText(error));

@@ -2,7 +2,7 @@ import { errorsBody } from './envelope.ts';
 import type { Reply } from './reply.ts';
 
 /** Status and retry advice of a refusal. */
-export interface Answer {
+export interface RefusalStatus {
   readonly status: number;
   /** `unknown`: the write may still take effect, so only an idempotent request may be retried. */
   readonly outcome: 'refused' | 'unknown';
@@ -12,12 +12,12 @@ export interface Answer {
   readonly silent?: true;
 }
 
-export const refused = (status: number): Answer => ({ status, outcome: 'refused' });
-export const refusedForNow = (status: number): Answer => ({ status, outcome: 'refused', retryAfterSeconds: 1 });
+export const refused = (status: number): RefusalStatus => ({ status, outcome: 'refused' });
+export const refusedForNow = (status: number): RefusalStatus => ({ status, outcome: 'refused', retryAfterSeconds: 1 });
 
 /** Returns the reply to a refusal. @param message - sent to the caller; an empty message becomes `{"errors":[]}` */
 export function refusalReply(
-  { status, outcome, retryAfterSeconds, silent }: Answer,
+  { status, outcome, retryAfterSeconds, silent }: RefusalStatus,
   message: string,
   warnings: readonly string[] = [],
 ): Reply {

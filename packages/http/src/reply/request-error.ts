@@ -1,4 +1,5 @@
-import { type Answer, refusalReply, refused, refusedForNow } from './refusal.ts';
+import { Refusal } from '@transitd/storage-fsm';
+import { type RefusalStatus, refusalReply, refused, refusedForNow } from './refusal.ts';
 import type { Reply } from './reply.ts';
 
 /** Reasons for which the HTTP layer refuses a request itself, before or without an engine. */
@@ -27,14 +28,7 @@ export type RequestErrorCode =
   | 'unsupported_path';
 
 /** The refusal of a request by the HTTP layer. The message is sent to the caller; an empty message becomes `{"errors":[]}`. */
-export class RequestError extends Error {
-  override readonly name = 'RequestError';
-  readonly code: RequestErrorCode;
-  constructor(code: RequestErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
+export class RequestError extends Refusal<RequestErrorCode> {}
 
 /** The error is the same for every cause, so it does not reveal whether the path, the token or the policy is wrong. */
 export const permissionDenied = (): RequestError => new RequestError('permission_denied', 'permission denied');
@@ -58,7 +52,7 @@ export const pathDisabled = (): RequestError =>
   new RequestError('dr_secondary', 'path disabled in replication DR secondary mode: ask the primary cluster');
 
 /** The status of each code. */
-export const requestErrorAnswers: Readonly<Record<RequestErrorCode, Answer>> = {
+export const requestErrorStatuses: Readonly<Record<RequestErrorCode, RefusalStatus>> = {
   audit_failed: refused(503), // the message reports the outcome; the next request tries the audit device again
   body_timeout: refused(408),
   body_too_large: refused(413),
@@ -84,4 +78,4 @@ export const requestErrorAnswers: Readonly<Record<RequestErrorCode, Answer>> = {
 };
 
 /** Returns the reply to a request that is refused before its operation is known. */
-export const requestErrorReply = ({ code, message }: RequestError): Reply => refusalReply(requestErrorAnswers[code], message);
+export const requestErrorReply = ({ code, message }: RequestError): Reply => refusalReply(requestErrorStatuses[code], message);

@@ -1,4 +1,5 @@
 import type { LogIndex } from '@transitd/raft-core';
+import { Refusal } from '../errors.ts';
 import type { Transaction } from './transaction.ts';
 
 /** A record and its revision: the index of the log entry that last wrote it, or the index that came with it from another cluster. */
@@ -64,14 +65,7 @@ export type StoreErrorCode =
   | 'sealed'
   | 'stopped';
 
-export class StoreError extends Error {
-  override readonly name = 'StoreError';
-  readonly code: StoreErrorCode;
-  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
+export class StoreError extends Refusal<StoreErrorCode> {}
 
 /**
  * The replicated records as their users see them. Paths are `/`-separated UTF-8 of at most 1,024 bytes, without empty segments.

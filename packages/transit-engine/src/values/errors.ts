@@ -1,3 +1,5 @@
+import { Refusal } from '@transitd/storage-fsm';
+
 /**
  * The reason why the engine refuses a request.
  * - `busy_generation`: too many RSA keys are being generated or checked
@@ -28,14 +30,7 @@ export type TransitErrorCode =
   | 'too_many_conflicts';
 
 /** A refused request. The message reaches the caller, so it contains no key material and no plaintext. */
-export class TransitError extends Error {
-  override readonly name = 'TransitError';
-  readonly code: TransitErrorCode;
-  constructor(code: TransitErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
+export class TransitError extends Refusal<TransitErrorCode> {}
 
 /** A stored record that the engine cannot have written: an error of the store or of this program, never of a caller. */
 export class DamagedRecord extends Error {
