@@ -104,6 +104,8 @@ export class Follower {
       return;
     }
     if (verdict.kind === 'meets') {
+      const [first] = verdict.missing;
+      if (first !== undefined && first.index <= state.log.lastIndex) state.outbox.withdraw(first.index);
       state.replicated.appendFromLeader(verdict.missing);
       state.commitTo(Math.min(commit, verdict.match));
     }

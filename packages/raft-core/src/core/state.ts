@@ -276,6 +276,7 @@ export class RaftState {
     if (this.#role !== 'follower' || meta.term > this.term) {
       this.becomeFollower({ term: Math.max(this.term, meta.term), leader: 0 });
     }
+    this.outbox.withdraw(meta.index + 1);
     this.replicated.install(meta);
   }
 

@@ -125,6 +125,26 @@ describe('the persistence contract', () => {
     expect(node.observed.has('acknowledgement of a superseded write limited')).to.equal(true);
   });
 
+  it('entries that are superseded before they were handed out are never acknowledged', () => {
+    const node = new TestNode(2, { conf: confOf([1, 2, 3]) });
+    node.core.tick(0);
+    const entry = (index: number, term: number) => ({ index, term, type: 'normal' as const, data: bytes(`${term}`) });
+    const append = { to: 2, clusterId: 'c', session: 1, type: 'Append', commit: 0, prevIndex: 0, prevTerm: 0, round: 0 } as const;
+    node.core.step({ ...append, from: 1, term: 1, entries: [entry(1, 1)] }, 10);
+    node.core.step({ ...append, from: 1, term: 1, prevIndex: 1, prevTerm: 1, entries: [entry(2, 1), entry(3, 1)] }, 11);
+    node.core.step({ ...append, from: 3, term: 2, prevIndex: 1, prevTerm: 1, entries: [entry(2, 2)] }, 12);
+    const { entries, immediate, afterPersist } = node.core.ready();
+    expect(entries.map(({ index, term }) => [index, term])).to.deep.equal([
+      [1, 1],
+      [2, 2],
+    ]);
+    const acknowledged = [...immediate, ...afterPersist].map((message) => [message.to, 'match' in message && message.match]);
+    expect(acknowledged).to.deep.equal([
+      [1, 1],
+      [3, 2],
+    ]);
+  });
+
   it('a write acknowledged after a change of leader still counts, or an idle follower would never apply it', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);

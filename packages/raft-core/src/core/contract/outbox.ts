@@ -1,4 +1,4 @@
-import type { Message, Term } from '../../types.ts';
+import type { LogIndex, Message, Term } from '../../types.ts';
 
 interface Posted {
   readonly message: Message;
@@ -31,6 +31,11 @@ export class Outbox {
       immediate: posted.filter((each) => !waits(each)).map(({ message }) => message),
       afterPersist: posted.filter(waits).map(({ message }) => message),
     };
+  }
+
+  /** Takes back the acknowledgements of entries from `index` on, which the log no longer has: they will never be stored. */
+  withdraw(index: LogIndex): void {
+    this.#posted = this.#posted.filter(({ message }) => !(message.type === 'AppendResp' && message.ok && message.match >= index));
   }
 
   clear(): void {
