@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Steps, turnEnd } from '@transitd/event-loop';
-import type { Appendable, FileChange } from './audit-file.ts';
+import type { Appendable, Fate, FileChange } from './audit-file.ts';
 import { continueChain, type Link, lineHash, linkEntry, newRun } from './chain.ts';
 
 /** An entry that is not written yet. */
@@ -20,15 +20,18 @@ interface Layout {
   readonly begins: number;
 }
 
+/** `writes`: the device writes nothing. `path`: it goes on in the file that is open, because it cannot check or open the path. */
+export type Failure = 'writes' | 'path';
+
 export interface AuditDeviceOptions {
   readonly name: string;
   readonly open: () => Promise<Appendable>;
   /** Sync each batch to disk before its entries count as written. */
   readonly sync?: boolean;
-  /** Called once when the device fails, and again only after it has recovered. */
-  readonly onFailure?: (error: Error) => void;
+  /** Called once for each failure, and again only after the device has recovered from it. */
+  readonly onFailure?: (error: Error, failure: Failure) => void;
   readonly onRecovery?: () => void;
-  /** Called when somebody has renamed, removed or truncated the target. */
+  /** Called once when somebody has renamed, removed or truncated the target. */
   readonly onChange?: (change: FileChange) => void;
   /** After this many milliseconds the entries of a write count as failed; 5000 by default. */
   readonly writeTimeoutMs?: number;
@@ -47,12 +50,12 @@ export class AuditDevice {
   #lastLineTorn = false;
   #pending: PendingEntry[] = [];
   #pendingChecks: { readonly reopens: boolean; readonly done: () => void }[] = [];
-  /** Lines that were appended to a file after its removal, perhaps; the next target gets them. */
+  /** Lines that were appended to a file after its removal, perhaps; the next target gets them. Until then, no target is open. */
   #orphans: Buffer = Buffer.alloc(0);
   #isDraining = false;
   /** The write in progress has timed out. Entries are refused until it ends. */
   #isStuck = false;
-  #failing = false;
+  #failing: Failure | undefined;
 
   constructor(options: AuditDeviceOptions) {
     this.name = options.name;
@@ -60,15 +63,19 @@ export class AuditDevice {
     this.#writeTimeoutMs = options.writeTimeoutMs ?? 5000;
   }
 
-  /** Opens the target when the node starts; the start fails if the target cannot be opened. @throws Error of the file system */
+  /**
+   * Opens the target, and closes the one before, which remains open if this fails. A node does not start if its target cannot be opened.
+   * @throws Error of the file system
+   */
   async open(): Promise<void> {
     const target = await this.#options.open();
-    this.#target = target;
     this.#lastLineTorn = target.torn ?? this.#lastLineTorn;
     const isComplete = this.#orphans.length === 0 || target.tail === this.#link?.prev;
     if (isComplete) this.#link = continueChain(this.#link, target.tail);
     else await this.#adoptOrphans(target);
     this.#orphans = Buffer.alloc(0);
+    await this.#closeTarget();
+    this.#target = target;
   }
 
   /** Resolves when the entry is written. @param entry - the text of a JSON object that has members @throws Error */
@@ -80,7 +87,7 @@ export class AuditDevice {
     });
   }
 
-  /** Closes the file, which log rotation may have renamed, and opens the configured path; resolves after the attempt, failed or not. */
+  /** Opens the configured path, and closes the file, which log rotation may have renamed; resolves after the attempt, failed or not. */
   reopen(): Promise<void> {
     return this.#check({ reopens: true });
   }
@@ -118,13 +125,11 @@ export class AuditDevice {
       this.#pending = [];
       this.#pendingChecks = [];
       const deadline = setTimeout(() => this.#timeOut(batch), this.#writeTimeoutMs);
-      try {
-        if (batch.length > 0) await this.#append(batch);
-        if (checks.length > 0) await this.#inspect(checks.some(({ reopens }) => reopens));
-        if (this.#target !== undefined) this.#recovered();
-      } catch (error) {
-        this.#fail(batch, error as Error);
-      }
+      if (batch.length > 0) await this.#append(batch).catch((error: Error) => this.#fail(batch, error));
+      if (checks.length > 0)
+        await this.#inspect(checks.some(({ reopens }) => reopens)).catch((error: Error) =>
+          this.#noteFailure(error, this.#target === undefined ? 'writes' : 'path'),
+        );
       clearTimeout(deadline);
       this.#isStuck = false;
       for (const { done } of checks) done();
@@ -134,23 +139,34 @@ export class AuditDevice {
 
   /** Looks for changes of the target, and opens the path again if it leads elsewhere or `reopens`. */
   async #inspect(reopens: boolean): Promise<void> {
-    const fate = await this.#target?.fate?.();
-    if (fate?.state === 'removed') this.#orphans = Buffer.concat([this.#orphans, fate.since]);
-    const isElsewhere = fate?.state === 'renamed' || fate?.state === 'removed';
+    const state = await this.#askFate();
+    if (reopens || state === 'renamed' || state === 'removed') await this.open();
     // Log rotation renames the file, and then asks for this.
-    if (fate !== undefined && fate.state !== 'in place' && !(reopens && fate.state === 'renamed'))
-      this.#options.onChange?.(fate.state);
-    if (!reopens && !isElsewhere) return;
-    await this.#closeTarget();
-    await this.open();
+    if (state === 'renamed' && !reopens) this.#options.onChange?.(state);
+    if (this.#target !== undefined) this.#recovered();
+  }
+
+  /** Checks the target. Closes one that was removed, because nobody finds later entries, and keeps its lines for the next target. */
+  async #askFate(): Promise<Fate['state'] | undefined> {
+    const fate = await this.#target?.fate?.();
+    if (fate?.state === 'removed') {
+      this.#orphans = fate.since;
+      await this.#closeTarget();
+    }
+    if (fate?.state === 'removed' || fate?.state === 'truncated') this.#options.onChange?.(fate.state);
+    return fate?.state;
   }
 
   /** Writes the lines that have gone with a file. The chain continues after them. */
   async #adoptOrphans(target: Appendable): Promise<void> {
     const bytes = this.#lastLineTorn ? Buffer.concat([newline, this.#orphans]) : this.#orphans;
-    this.#lastLineTorn = true; // until all of them are written
-    for (let written = 0; written < bytes.length; ) written += await target.write(bytes.subarray(written));
-    if (this.#options.sync === true) await target.sync();
+    try {
+      for (let written = 0; written < bytes.length; ) written += await target.write(bytes.subarray(written));
+      if (this.#options.sync === true) await target.sync();
+    } catch (error) {
+      await target.close().catch(() => undefined);
+      throw error;
+    }
     this.#lastLineTorn = bytes.at(-1) !== newline[0];
   }
 
@@ -163,6 +179,7 @@ export class AuditDevice {
       while (written < bytes.length) written += await target.write(bytes.subarray(written));
       if (!isSynced) await target.sync();
       isSynced = true;
+      if (this.#failing === 'writes') this.#recovered();
     } finally {
       // Before the disk was full, it may have stored some of the lines. They are in the file, so they are part of the chain.
       if (written > 0) this.#lastLineTorn = false;
@@ -200,25 +217,28 @@ export class AuditDevice {
 
   #timeOut(batch: readonly PendingEntry[]): void {
     this.#isStuck = true;
-    this.#noteFailure(timedOut());
+    this.#noteFailure(timedOut(), 'writes');
     for (const { failed } of [...batch, ...this.#pending.splice(0)]) failed(timedOut());
   }
 
-  #fail(batch: readonly PendingEntry[], error: Error): void {
-    void this.#closeTarget();
-    this.#noteFailure(error);
+  /** Refuses the entries, and closes the target: the next entry opens it again. */
+  async #fail(batch: readonly PendingEntry[], error: Error): Promise<void> {
+    this.#noteFailure(error, 'writes');
     for (const { failed } of batch) failed(error);
+    const state = await this.#askFate().catch(() => undefined);
+    if (state === 'renamed') this.#options.onChange?.(state);
+    await this.#closeTarget();
   }
 
-  #noteFailure(error: Error): void {
-    if (this.#failing) return;
-    this.#failing = true;
-    this.#options.onFailure?.(error);
+  #noteFailure(error: Error, failure: Failure): void {
+    if (this.#failing === failure || this.#failing === 'writes') return;
+    this.#failing = failure;
+    this.#options.onFailure?.(error, failure);
   }
 
   #recovered(): void {
-    if (!this.#failing) return;
-    this.#failing = false;
+    if (this.#failing === undefined) return;
+    this.#failing = undefined;
     this.#options.onRecovery?.();
   }
 

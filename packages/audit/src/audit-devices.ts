@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '@transitd/configuration';
 import { type Logger, reasonOf, StartError } from '@transitd/process';
-import { AuditDevice } from './audit-device.ts';
+import { AuditDevice, type Failure } from './audit-device.ts';
 import { type FileChange, openAuditFile } from './audit-file.ts';
 import { openStdout } from './audit-stdout.ts';
 
@@ -114,7 +114,7 @@ export class AuditDevices {
     }
   }
 
-  /** Closes every file, which log rotation may have renamed, and opens the configured path again. */
+  /** Opens each configured path again, and closes the files, which log rotation may have renamed. */
   async reopen(): Promise<void> {
     await Promise.all(this.#devices.map((device) => device.reopen()));
   }
@@ -134,12 +134,8 @@ function deviceOf(config: AuditDeviceConfig, log: Logger, observer: AuditObserve
     name,
     open: config.type === 'stdout' ? openStdout : () => openAuditFile(config),
     sync: config.type === 'file' && config.sync,
-    onFailure: (error) =>
-      log.error(
-        { device: name, reason: codeOf(error) },
-        'audit: this device cannot write entries; each request tries it again. Without a working device every recorded request gets 503',
-      ),
-    onRecovery: () => log.info({ device: name }, 'audit: this device writes entries again'),
+    onFailure: (error, failure) => log.error({ device: name, reason: codeOf(error) }, failureTexts[failure]),
+    onRecovery: () => log.info({ device: name }, 'audit: this device works again'),
     onChange: (change) => {
       observer.changed(change, name);
       if (change === 'renamed') log.warn({ device: name }, changeTexts[change]);
@@ -147,6 +143,12 @@ function deviceOf(config: AuditDeviceConfig, log: Logger, observer: AuditObserve
     },
   });
 }
+
+const failureTexts: Readonly<Record<Failure, string>> = {
+  writes:
+    'audit: this device cannot write entries; each request tries it again. Without a working device every recorded request gets 503',
+  path: 'audit: the configured path cannot be checked or opened; entries continue in the file that is open, and the path is tried again',
+};
 
 const changeTexts: Readonly<Record<FileChange, string>> = {
   renamed: 'audit: the file was renamed, and SIGHUP has not followed; entries continue in a new file at the configured path',

@@ -43,11 +43,13 @@ export async function openAuditFile({ path, mode }: { readonly path: string; rea
     const size = { checked: status.size, expected: status.size };
     const fate = async (): Promise<Fate> => {
       const { checked, expected } = size;
-      const { dev, ino, nlink, size: present } = await file.stat();
-      const found = await stat(path).catch(ifMissing);
+      // Numbers of inodes above 2^53 differ only as bigints.
+      const held = await file.stat({ bigint: true });
+      const found = await stat(path, { bigint: true }).catch(ifMissing);
+      const present = Number(held.size);
       size.checked = size.expected = present;
-      if (found?.dev === dev && found.ino === ino) return { state: present < expected ? 'truncated' : 'in place' };
-      if (nlink > 0) return { state: 'renamed' };
+      if (found?.dev === held.dev && found.ino === held.ino) return { state: present < expected ? 'truncated' : 'in place' };
+      if (held.nlink > 0n) return { state: 'renamed' };
       return { state: 'removed', since: await readAt(file, checked, Math.max(0, present - checked)) };
     };
     return {

@@ -1,4 +1,17 @@
-import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  type BigIntStats,
+  copyFileSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import files from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
@@ -115,7 +128,7 @@ describe('AuditDevice', () => {
     const deviceAtPath = () =>
       deviceTo(() => openAuditFile({ path, mode: 0o600 }), {
         onChange: (change) => changes.push(change),
-        onFailure: (error) => failures.push((error as NodeJS.ErrnoException).code ?? error.message),
+        onFailure: (error, failure) => failures.push(`${failure}: ${(error as NodeJS.ErrnoException).code ?? error.message}`),
         onRecovery: () => failures.push('recovered'),
       });
     const numbersIn = (file: string): readonly number[] =>
@@ -178,6 +191,110 @@ describe('AuditDevice', () => {
       expect(await verified(path)).to.equal(0);
     });
 
+    it('keeps a renamed file until the path can be opened, and reports the rename once', async () => {
+      const device = deviceAtPath();
+      await device.write(entryOf(1));
+      const kept = join(folder, 'kept.log');
+      renameSync(path, kept);
+      rmSync(dirname(path), { recursive: true });
+      writeFileSync(dirname(path), 'a file, not a folder');
+      for (const number of [2, 3]) {
+        await device.check();
+        await device.reopen();
+        await device.write(entryOf(number));
+      }
+      expect(numbersIn(kept), 'no entry was refused').to.deep.equal([1, 2, 3]);
+      expect(failures).to.have.length(1);
+      rmSync(dirname(path));
+      await device.check();
+      await device.write(entryOf(4));
+      await device.check();
+      await device.close();
+      expect([numbersIn(path), changes, failures[1]]).to.deep.equal([[4], ['renamed'], 'recovered']);
+      expect(await verified(kept, path)).to.equal(0);
+    });
+
+    it('keeps its file while the path cannot be checked', async () => {
+      let isBroken = true;
+      const device = deviceTo(
+        async () => {
+          const target = await openAuditFile({ path, mode: 0o600 });
+          return {
+            ...target,
+            fate: async () => (isBroken ? Promise.reject(Object.assign(new Error(), { code: 'EACCES' })) : { state: 'in place' }),
+          };
+        },
+        { onFailure: ({ message: _, ...error }, failure) => failures.push(`${failure}: ${Reflect.get(error, 'code')}`) },
+      );
+      await device.open();
+      rmSync(dirname(path), { recursive: true });
+      writeFileSync(dirname(path), 'a file, not a folder');
+      await device.check();
+      await device.check();
+      await device.write(entryOf(1));
+      isBroken = false;
+      await device.check();
+      await device.close();
+      expect(failures).to.deep.equal(['path: EACCES']);
+    });
+
+    it('writes the entries since the last check again if a write fails after a removal', async () => {
+      let roomBytes = Number.POSITIVE_INFINITY;
+      const device = deviceTo(
+        async () => {
+          const target = await openAuditFile({ path, mode: 0o600 });
+          const write = async (bytes: Buffer): Promise<number> => {
+            if (roomBytes === 0) throw Object.assign(new Error(), { code: 'ENOSPC' });
+            const written = await target.write(bytes.subarray(0, roomBytes));
+            roomBytes -= written;
+            return written;
+          };
+          return { ...target, write };
+        },
+        { onChange: (change) => changes.push(change) },
+      );
+      await device.write(entryOf(1));
+      await device.check();
+      await device.write(entryOf(2));
+      rmSync(path);
+      roomBytes = 10;
+      expect(await device.write(entryOf(3)).catch((error: NodeJS.ErrnoException) => error.code)).to.equal('ENOSPC');
+      roomBytes = Number.POSITIVE_INFINITY;
+      await device.write(entryOf(4));
+      await device.close();
+      const lines = readFileSync(path, 'utf8').trim().split('\n');
+      expect([lines.length, JSON.parse(lines[0] ?? '').number, JSON.parse(lines[2] ?? '').number]).to.deep.equal([3, 2, 4]);
+      expect(changes).to.deep.equal(['removed']);
+      expect(await verified(path)).to.equal(0);
+    });
+
+    it('tells apart files whose inode numbers are equal as floating-point numbers', async () => {
+      const { stat } = files;
+      const device = deviceAtPath();
+      await device.write(entryOf(1));
+      const handle = await files.open(path);
+      const prototype = Object.getPrototypeOf(handle) as { stat: (options?: object) => Promise<BigIntStats> };
+      await handle.close();
+      const { stat: handleStat } = prototype;
+      const withInode = (status: Stats | BigIntStats, inode: bigint) =>
+        Object.assign(status, { ino: typeof status.ino === 'bigint' ? inode : Number(inode) });
+      prototype.stat = async function (this: object, options) {
+        return withInode(await handleStat.call(this, options), 2n ** 53n) as BigIntStats;
+      };
+      files.stat = (async (name: string, options?: object) =>
+        withInode(await stat(name, options), 2n ** 53n + 1n)) as typeof files.stat;
+      syncBuiltinESMExports();
+      try {
+        await device.check();
+      } finally {
+        prototype.stat = handleStat;
+        files.stat = stat;
+        syncBuiltinESMExports();
+      }
+      await device.close();
+      expect(changes).to.deep.equal(['renamed']);
+    });
+
     it('reports a truncated file, also if it has grown again', async () => {
       const device = deviceAtPath();
       await device.write(entryOf(1));
@@ -211,11 +328,11 @@ describe('AuditDevice', () => {
       await device.check();
       const refused = await device.write(entryOf(2)).catch((error: NodeJS.ErrnoException) => error.code);
       expect(refused).to.be.oneOf(['EEXIST', 'ENOTDIR']);
-      expect(failures, 'a check is no recovery').to.deep.equal([refused]);
+      expect(failures, 'a check is no recovery').to.deep.equal([`writes: ${refused}`]);
       rmSync(dirname(path));
       await device.write(entryOf(3));
       await device.close();
-      expect([numbersIn(path), failures, changes]).to.deep.equal([[1, 3], [refused, 'recovered'], ['removed']]);
+      expect([numbersIn(path), failures, changes]).to.deep.equal([[1, 3], [`writes: ${refused}`, 'recovered'], ['removed']]);
       expect(await verified(path)).to.equal(0);
     });
   });
