@@ -20,7 +20,8 @@ import {
   setSealOf,
   WriteFence,
 } from '@transitd/replication';
-import { type ReplicationState, StoreError, sameEpoch, takesPart } from '@transitd/storage-fsm';
+import { StoreError, takesPart } from '@transitd/storage-fsm';
+import { announcesEpoch } from './announcement.ts';
 import { DivergedState } from './diverged-state.ts';
 import { KeptReports } from './kept-reports.ts';
 import { MaterialConfirmation } from './material-confirmation.ts';
@@ -155,11 +156,6 @@ export class ClusterReplication {
   get secondaries(): readonly SecondaryView[] {
     if (this.#port === undefined || !this.#parts.isActive()) return [];
     return secondaryViews(this.#registry.current, this.#port.connected, this.#primary.unprovenClaims);
-  }
-
-  /** Whether this node, active in a primary, calls its former primary. */
-  get isAnnouncing(): boolean {
-    return this.#link !== undefined && this.#parts.storage.machine.replication?.role === 'primary';
   }
 
   /** Whole states sent to secondaries since the start of this node. */
@@ -340,30 +336,18 @@ export class ClusterReplication {
     if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#openPort();
     else this.#closePort();
     if (!isActive()) this.#port?.disconnect();
-    // A promoted cluster announces the new epoch to its former primary, which then ends its writes.
-    const announces = state.role === 'primary' && !this.#isFollowedByFormerPrimary(state);
-    if (isUnsealed && isActive() && (state.role === 'secondary' || announces)) await this.#openLink();
+    const former = {
+      cluster: this.#credential.present?.clusterId,
+      registrations: this.#registry.current.registrations,
+      connected: this.#port?.connected ?? [],
+    };
+    const calls = state.role === 'secondary' || announcesEpoch(state, former, this.#parts.nowMs());
+    if (isUnsealed && isActive() && calls) await this.#openLink();
     else {
       this.#link?.close();
       this.#link = undefined;
       this.#secondary.forgetKey();
     }
-  }
-
-  /**
-   * Returns whether the former primary is connected as a secondary and has a state of this epoch. Then there is nothing to announce, and
-   * its port refuses this cluster. Only the present connection counts, so a former primary that disconnects is told of the epoch again.
-   */
-  #isFollowedByFormerPrimary({ epochs }: ReplicationState): boolean {
-    const former = this.#credential.present?.clusterId;
-    const epoch = epochs.at(-1);
-    const names = this.#registry.current.registrations
-      .filter(({ cluster }) => cluster === former)
-      .map(({ secondary }) => secondary);
-    return (this.#port?.connected ?? []).some(
-      ({ secondary, acknowledged }) =>
-        names.includes(secondary) && acknowledged !== undefined && epoch !== undefined && sameEpoch(acknowledged, epoch),
-    );
   }
 
   async #openPort(): Promise<void> {
