@@ -114,8 +114,8 @@ export type Message = Envelope &
         readonly type: 'Heartbeat';
         readonly commit: LogIndex;
         readonly round: number;
-        /** Length of the leader's lease, the same in its whole term; absent from a leader of a release that does not announce it. */
-        readonly leaseMs?: number;
+        /** Length of the leader's lease, the same in its whole term. */
+        readonly leaseMs: number;
       }
     /** `round` 0: answers no heartbeat, but a TimeoutNow that an unfit node refuses. */
     | { readonly type: 'HeartbeatResp'; readonly round: number; readonly fit: boolean }

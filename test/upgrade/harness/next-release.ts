@@ -44,20 +44,18 @@ const additions: readonly Patch[] = [
       `    if (data[0] === 1 && this.#parts.machine.featureLevel >= ${nextLevel}) data[0] = ${nextFormat};\n`,
   },
   // A frame: a further version, in which heartbeats and votes have one more field.
-  { file: 'raft-core/src/wire/version.ts', find: 'newest: 2 };', replace: 'newest: 3 };' },
+  { file: 'raft-core/src/wire/version.ts', find: 'newest: 1 };', replace: 'newest: 2 };' },
   {
     file: 'raft-core/src/wire/message.ts',
-    find: '      return version < leaseVersion ? writer : writeLease(writer, message.leaseMs);',
-    replace:
-      '      if (version < leaseVersion) return writer;\n      writeLease(writer, message.leaseMs);\n' +
-      '      return version < 3 ? writer : writer.u32(77);',
+    find: '  writeFields(writer, message);\n',
+    replace: "  writeFields(writer, message);\n  if (message.type === 'Heartbeat' && version >= 2) writer.u32(77);\n",
   },
   {
     file: 'raft-core/src/wire/message.ts',
-    find: '  const message = readFields(reader, { type, version }, { from, to, term, clusterId: reader.ascii(), session });\n',
+    find: '  const message = readFields(reader, type, { from, to, term, clusterId: reader.ascii(), session });\n',
     replace:
-      '  const message = readFields(reader, { type, version }, { from, to, term, clusterId: reader.ascii(), session });\n' +
-      "  if (type === 'Heartbeat' && version >= 3 && reader.u32() !== 77) throw new CodecError('a field of the next release is wrong');\n",
+      '  const message = readFields(reader, type, { from, to, term, clusterId: reader.ascii(), session });\n' +
+      "  if (type === 'Heartbeat' && (frame[0] ?? 0) >= 2 && reader.u32() !== 77) throw new CodecError('a field of the next release is wrong');\n",
   },
   // A record field: earlier releases keep it.
   {

@@ -23,6 +23,7 @@ const heartbeat = (from: NodeId, to: NodeId, round = 1): Message => ({
   session: 1,
   commit: 0,
   round,
+  leaseMs: 150,
 });
 const append = (from: NodeId, to: NodeId, bytes: number): Message => ({
   type: 'Append',

@@ -4,7 +4,7 @@ import { ByteWriter } from './byte-writer.ts';
 import { CodecError } from './codec-error.ts';
 import { ENTRY_HEADER_BYTES, readEntries, writeEntries } from './entries.ts';
 import { decodeSnapshotMeta, encodeSnapshotMeta, positionMax } from './snapshot-meta.ts';
-import { leaseVersion, wireVersions } from './version.ts';
+import { wireVersions } from './version.ts';
 
 /**
  * First byte of a frame, unless its reader knows only an older version. A frame of an unknown version is refused as a whole, and its reader
@@ -53,7 +53,7 @@ export function encodeMessage(message: Message, version = WIRE_VERSION): Uint8Ar
   const writer = new ByteWriter(size);
   writer.u8(version).u8(codes[message.type]);
   writer.u48(message.from).u48(message.to).u48(message.term).u48(message.session).ascii(message.clusterId);
-  writeFields(writer, message, version);
+  writeFields(writer, message);
   if (meta !== undefined) writer.raw(meta);
   return writer.written();
 }
@@ -66,7 +66,7 @@ function listBytes(message: Message): number {
   return bytes;
 }
 
-function writeFields(writer: ByteWriter, message: Message, version: number): ByteWriter {
+function writeFields(writer: ByteWriter, message: Message): ByteWriter {
   switch (message.type) {
     case 'PreVote':
     case 'Vote':
@@ -82,8 +82,7 @@ function writeFields(writer: ByteWriter, message: Message, version: number): Byt
       if (message.ok) return writer.u48(message.match);
       return writer.u48(message.prevIndex).u48(message.hintIndex).u48(message.hintTerm);
     case 'Heartbeat':
-      writer.u48(message.commit).u48(message.round);
-      return version < leaseVersion ? writer : writeLease(writer, message.leaseMs);
+      return writer.u48(message.commit).u48(message.round).u32(message.leaseMs);
     case 'HeartbeatResp':
       return writer.u48(message.round).flag(message.fit);
     case 'SnapOffer':
@@ -101,11 +100,6 @@ function writeFields(writer: ByteWriter, message: Message, version: number): Byt
   }
 }
 
-/** Writes the length plus one, in ms; 0 means that it is not announced. */
-function writeLease(writer: ByteWriter, leaseMs: number | undefined): ByteWriter {
-  return writer.u32(leaseMs === undefined ? 0 : leaseMs + 1);
-}
-
 function writeRequests(writer: ByteWriter, requests: readonly ReadRequest[]): ByteWriter {
   writer.u32(requests.length);
   for (const { id, incarnation } of requests) writer.u48(id).u48(incarnation);
@@ -119,32 +113,27 @@ function writeRequests(writer: ByteWriter, requests: readonly ReadRequest[]): By
 export function decodeMessage(frame: Uint8Array): Message {
   if (frame.length > frameBytesMax) throw new CodecError(`The frame is longer than ${frameBytesMax} bytes.`);
   const reader = new ByteReader(frame);
-  const version = readVersion(reader);
+  readVersion(reader);
   const type = types.get(reader.u8());
   if (type === undefined) throw new CodecError('The type of the message is unknown.');
   const [from, to, term, session] = [reader.u48(), reader.u48(), reader.u48(), reader.u48()];
   if (from === 0 || to === 0) throw new CodecError('The sender or receiver of the message is 0.');
   if (term > positionMax) throw new CodecError(`The term of the message is above ${positionMax}.`);
-  const message = readFields(reader, { type, version }, { from, to, term, clusterId: reader.ascii(), session });
+  const message = readFields(reader, type, { from, to, term, clusterId: reader.ascii(), session });
   reader.end();
   return message;
 }
 
 /** @throws CodecError for a version that this program does not know */
-export function readVersion(reader: ByteReader): number {
+export function readVersion(reader: ByteReader): void {
   const version = reader.u8();
   if (version < wireVersions.oldest || version > wireVersions.newest)
     throw new CodecError('The version of the frame is unknown.');
-  return version;
 }
 
 type Envelope = Pick<Message, 'from' | 'to' | 'term' | 'clusterId' | 'session'>;
 
-function readFields(
-  reader: ByteReader,
-  { type, version }: { readonly type: Message['type']; readonly version: number },
-  envelope: Envelope,
-): Message {
+function readFields(reader: ByteReader, type: Message['type'], envelope: Envelope): Message {
   switch (type) {
     case 'PreVote':
     case 'Vote':
@@ -164,7 +153,7 @@ function readFields(
     case 'AppendResp':
       return readAppendResp(reader, envelope);
     case 'Heartbeat':
-      return { ...envelope, type, commit: reader.u48(), round: reader.u48(), ...(version >= leaseVersion && readLease(reader)) };
+      return { ...envelope, type, commit: reader.u48(), round: reader.u48(), leaseMs: reader.u32() };
     case 'HeartbeatResp':
       return { ...envelope, type, round: reader.u48(), fit: reader.flag() };
     case 'SnapOffer':
@@ -200,11 +189,6 @@ function readAppendResp(reader: ByteReader, envelope: Envelope): Message {
     hintTerm: reader.u48(),
     round,
   };
-}
-
-function readLease(reader: ByteReader): { readonly leaseMs?: number } {
-  const written = reader.u32();
-  return written === 0 ? {} : { leaseMs: written - 1 };
 }
 
 function readRequests(reader: ByteReader): ReadRequest[] {

@@ -4,14 +4,11 @@ export interface WireVersions {
   readonly newest: number;
 }
 
-/** The version from which on a heartbeat announces the length of its leader's lease. */
-export const leaseVersion = 2;
-
 /**
  * The versions of this program. A release adds at most one version and reads the previous one, so that a cluster can be upgraded node by
  * node; any new field or message type makes a new version.
  */
-export const wireVersions: WireVersions = { oldest: 1, newest: 2 };
+export const wireVersions: WireVersions = { oldest: 1, newest: 1 };
 
 /**
  * Returns the version in which two nodes talk, agreed when they connect: the newest that both know. Undefined if they have none in common:

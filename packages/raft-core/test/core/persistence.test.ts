@@ -51,7 +51,17 @@ describe('the persistence contract', () => {
   it('no answer leaves before the term that it carries is durable', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]) });
     node.core.tick(0);
-    const beat = { from: 1, to: 2, term: 5, clusterId: 'c', session: 1, type: 'Heartbeat', commit: 0, round: 1 } as const;
+    const beat = {
+      from: 1,
+      to: 2,
+      term: 5,
+      clusterId: 'c',
+      session: 1,
+      type: 'Heartbeat',
+      commit: 0,
+      round: 1,
+      leaseMs: 150,
+    } as const;
     node.core.step(beat, 10);
     const first = node.core.ready();
     expect(first.immediate).to.deep.equal([]);

@@ -55,7 +55,17 @@ describe('snapshots', () => {
     three.holdsWrites = true;
     three.receive(leader);
     cluster.settle();
-    const word = { from: 2, to: 3, term: 2, clusterId: 'c', session: 1, type: 'Heartbeat', commit: 5, round: 1 } as const;
+    const word = {
+      from: 2,
+      to: 3,
+      term: 2,
+      clusterId: 'c',
+      session: 1,
+      type: 'Heartbeat',
+      commit: 5,
+      round: 1,
+      leaseMs: 150,
+    } as const;
     three.core.step(word, cluster.nowMs);
     cluster.settle();
     expect(three.held.map(({ hardState }) => hardState?.term)).to.include(2);

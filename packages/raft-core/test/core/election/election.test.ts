@@ -143,7 +143,10 @@ describe('elections', () => {
   it('a term change clears the vote in the same write', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]), start: { hardState: { term: 1, vote: 3, commit: 0 } } });
     node.core.tick(0);
-    node.core.step({ from: 1, to: 2, term: 2, clusterId: 'c', session: 1, type: 'Heartbeat', commit: 0, round: 1 }, 5);
+    node.core.step(
+      { from: 1, to: 2, term: 2, clusterId: 'c', session: 1, type: 'Heartbeat', commit: 0, round: 1, leaseMs: 150 },
+      5,
+    );
     expect(node.core.ready().hardState).to.include({ term: 2, vote: 0 });
   });
 

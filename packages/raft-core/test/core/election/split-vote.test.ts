@@ -127,7 +127,17 @@ describe('a split vote', () => {
   it('ends when a leader is heard, which the node then trusts for a whole election timeout', () => {
     const { cluster, node, refuse } = candidate([1, 2, 3]);
     refuse(2, { votedElsewhere: true });
-    const heartbeat = { from: 2, to: 1, clusterId: 'c', session: 1, term: 1, type: 'Heartbeat', commit: 0, round: 1 } as const;
+    const heartbeat = {
+      from: 2,
+      to: 1,
+      clusterId: 'c',
+      session: 1,
+      term: 1,
+      type: 'Heartbeat',
+      commit: 0,
+      round: 1,
+      leaseMs: 150,
+    } as const;
     node.core.step(heartbeat, cluster.nowMs);
     expect(node.core.status()).to.include({ role: 'follower', leader: 2 });
     expect(asksAgainAfter(cluster)).to.be.at.least(1_000);

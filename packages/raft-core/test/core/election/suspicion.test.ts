@@ -12,10 +12,11 @@ function withSilentLeader(told: readonly NodeId[], { leaseMs = limits.leaseMs, a
   const cluster = new Cluster([1, 2, 3], { limits: { ...limits, leaseMs } }, { 3: { seed: 7 } });
   cluster.elect(1);
   if (!announces) {
-    // A heartbeat of a release that announces no lease, in a later term of the same leader.
+    // The first entries of a later term of the same leader arrive before its first heartbeat.
     for (const to of [2, 3]) {
-      const heartbeat = { type: 'Heartbeat', from: 1, to, term: 2, clusterId: 'c', session: 1, commit: 0, round: 1 } as const;
-      cluster.node(to).core.step(heartbeat, cluster.nowMs);
+      const envelope = { from: 1, to, term: 2, clusterId: 'c', session: 1 };
+      const append = { type: 'Append', ...envelope, prevIndex: 0, prevTerm: 0, commit: 0, round: 0, entries: [] } as const;
+      cluster.node(to).core.step(append, cluster.nowMs);
     }
   }
   cluster.passes = ({ from, to }) => from !== 1 && to !== 1;

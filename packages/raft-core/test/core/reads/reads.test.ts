@@ -114,7 +114,7 @@ describe('ReadIndex', () => {
     cluster.passes = ({ type }) => type !== 'ReadIndex';
     cluster.settle();
     three.core.step(
-      { from: 9, to: 3, term: 99, clusterId: 'c', session: 1, type: 'Heartbeat', commit: 0, round: 1 },
+      { from: 9, to: 3, term: 99, clusterId: 'c', session: 1, type: 'Heartbeat', commit: 0, round: 1, leaseMs: 150 },
       cluster.nowMs,
     );
     cluster.settle();

@@ -62,7 +62,17 @@ describe('replication, on a follower', () => {
     ]) {
       expect(() => append(follower([1, 1, 2, 2], 3), prev, entries)).to.throw(/never superseded/);
     }
-    const beat = { from: 1, to: 2, term: 9, clusterId: 'c', session: 1, type: 'Heartbeat', commit: 7, round: 1 } as const;
+    const beat = {
+      from: 1,
+      to: 2,
+      term: 9,
+      clusterId: 'c',
+      session: 1,
+      type: 'Heartbeat',
+      commit: 7,
+      round: 1,
+      leaseMs: 150,
+    } as const;
     expect(() => follower([1, 1, 2, 2], 3).core.step(beat, 2_000)).to.throw(LogDamage, 'entry 7 was acknowledged');
   });
 

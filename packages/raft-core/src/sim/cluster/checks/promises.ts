@@ -70,8 +70,7 @@ export class Promises {
     if (!speaks || status.term !== term) return;
     const before = this.#heard.get(id);
     const isSame = before?.term === term && before.leader === from;
-    const announcesNow = type === 'Heartbeat' && message.leaseMs !== undefined;
-    const isAnnounced = announcesNow || (isSame && before.isAnnounced);
+    const isAnnounced = type === 'Heartbeat' || (isSame && before.isAnnounced);
     this.#heard.set(id, { term, leader: from, atMs: heardMs, isAnnounced, isRefused: false });
   }
 

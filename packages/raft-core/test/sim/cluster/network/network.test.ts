@@ -38,6 +38,7 @@ const heartbeat = (round: number): Message => ({
   session: 1,
   commit: 0,
   round,
+  leaseMs: 150,
 });
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 
