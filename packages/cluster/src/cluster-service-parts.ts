@@ -13,7 +13,6 @@ import { MemberOperations } from './maintenance/member-operations.ts';
 import { raftLevels } from './maintenance/raft-levels.ts';
 import { Renewal } from './maintenance/renewal.ts';
 import type { ConfigurationChanges } from './membership/configuration-changes.ts';
-import { announcedLevels } from './membership/member-levels.ts';
 import type { MembershipList } from './membership/membership-list.ts';
 import { MembershipListSync } from './membership/membership-list-sync.ts';
 import type { ClusterHost, LocalNode } from './ports/cluster-host.ts';
@@ -75,7 +74,7 @@ export const newAuthorityRotation = (
     changes,
     store: local.barrier.store,
     clusterId: local.clusterId,
-    report: (id) => standbys.report(id),
+    isHeard: (id) => standbys.report(id) !== undefined,
     log: host.log,
   });
 
@@ -84,7 +83,7 @@ export const newFeatureLevelControl = (
   changes: ConfigurationChanges,
 ): FeatureLevelControl =>
   new FeatureLevelControl({
-    levels: raftLevels({ storage: local.storage, changes, announced: (id) => announcedLevels(standbys.report(id)) }),
+    levels: raftLevels({ storage: local.storage, changes, announced: (id) => standbys.report(id)?.levels }),
     self: host.config.node_id,
     raiseAfterMs: host.config.feature_level_raise_after,
     nowMs: () => performance.now(),

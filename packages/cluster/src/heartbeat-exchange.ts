@@ -94,7 +94,6 @@ export class HeartbeatExchange {
       serves: !sealed && config.performance_standby,
       sealed,
       differs: stateComparison.verdict === 'different',
-      readsAuthorities: true,
       levels: supportedLevels,
       version,
       hostname: hostname().slice(0, 255),

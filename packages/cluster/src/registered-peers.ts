@@ -11,7 +11,7 @@ import type { MemberLevels } from './maintenance/raise-decision.ts';
 import { makeRequest, readAuthority, signRequest } from './membership/authority.ts';
 import { renewalDue } from './membership/certificate.ts';
 import type { NodeIdentity } from './membership/identity.ts';
-import { unannouncedLevels } from './membership/member-levels.ts';
+import { initialLevels } from './membership/member-levels.ts';
 import { askForReport, askToConfirm, confirmWithinMs, nodeCalls } from './node-calls.ts';
 import type { Peers } from './peers.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
@@ -131,12 +131,12 @@ export class RegisteredPeers implements Peers {
     return this.#freshness.heartbeats;
   }
 
-  /** The levels of all other known nodes. A node whose record is not authentic counts too: it may be one of another authority. */
+  /** The levels of all other known nodes. A node whose record is not authentic counts too, as one of the initial level. */
   get levels(): readonly MemberLevels[] {
     return this.membershipList.ids
       .filter((id) => id !== this.#nodeId)
       .map((id) => {
-        const { name = `node ${id}`, levels = unannouncedLevels } = this.membershipList.member(id) ?? {};
+        const { name = `node ${id}`, levels = initialLevels } = this.membershipList.member(id) ?? {};
         return { name, levels };
       });
   }

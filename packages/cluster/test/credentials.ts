@@ -40,4 +40,5 @@ export const memberAt = ({ id, certificate }: TestNode, port: number, host = '12
   clusterAddress: `${host}:${port}`,
   certificate,
   nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
 });

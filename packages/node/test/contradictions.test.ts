@@ -60,6 +60,7 @@ describe('a configuration that contradicts the data directory', () => {
       clusterAddress: `10.0.0.${i + 1}:8201`,
       certificate: String(i + 1).repeat(64),
       nonVoter: false,
+      levels: { oldest: 1, newest: 1 },
     }));
     const { conf, ...base } = bootstrapBase(1);
     const voters = members.map(({ id }) => id);

@@ -66,8 +66,8 @@ const additions: readonly Patch[] = [
   // Fields in heartbeats and in requests to join: earlier releases ignore or keep them.
   {
     file: 'cluster/src/heartbeat-exchange.ts',
-    find: '      readsAuthorities: true,\n',
-    replace: '      readsAuthorities: true,\n      ...{ nextRelease: [1] },\n',
+    find: '      levels: supportedLevels,\n',
+    replace: '      levels: supportedLevels,\n      ...{ nextRelease: [1] },\n',
   },
   {
     file: 'cluster/src/join/join-client.ts',

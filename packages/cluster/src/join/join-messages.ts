@@ -122,6 +122,8 @@ const fingerprint = matching(/^[0-9a-f]{64}$/, 'is not a SHA-256 in hex');
 /** Limit of all fields of a request that this release does not know, as JSON. */
 const addedCharactersMax = 4096;
 
+const levels = z.strictObject({ oldest: level, newest: level }, 'is not a range of feature levels');
+
 /** A joiner of a later release may send further fields: it does not know the release of the leader yet. */
 const requestMessage = z
   .looseObject({
@@ -130,7 +132,7 @@ const requestMessage = z
     api_addr: apiAddress,
     cluster_addr: clusterAddress,
     non_voter: flag,
-    feature_levels: z.strictObject({ oldest: level, newest: level }, 'is not a range of feature levels'),
+    feature_levels: levels,
     request: pem('CERTIFICATE REQUEST', 4096),
     nonce: bytes(32),
   })
@@ -172,6 +174,7 @@ const memberMessage = z.strictObject({
   certificate: z.string(),
   next_certificate: z.string().exactOptional(),
   non_voter: flag,
+  feature_levels: levels,
 });
 
 const welcomeMessage = z.strictObject({
@@ -180,13 +183,15 @@ const welcomeMessage = z.strictObject({
   proof,
 });
 
+const levelsOf = ({ levels: { oldest, newest } }: { readonly levels: LevelRange }): object => ({ oldest, newest });
+
 export const encodeRequest = (request: JoinRequest): object => ({
   node_id: request.id,
   name: request.name,
   api_addr: request.apiAddress,
   cluster_addr: request.clusterAddress,
   non_voter: request.nonVoter,
-  feature_levels: { oldest: request.levels.oldest, newest: request.levels.newest },
+  feature_levels: levelsOf(request),
   request: request.request,
   nonce: request.nonce.toString('base64'),
   ...request.added,
@@ -281,6 +286,7 @@ export const encodeAdmission = ({ certificate, members }: Admission): object => 
     certificate: member.certificate,
     ...(member.nextCertificate !== undefined && { next_certificate: member.nextCertificate }),
     non_voter: member.nonVoter,
+    feature_levels: levelsOf(member),
   })),
 });
 
@@ -295,12 +301,13 @@ export function decodeWelcome(message: unknown): JoinWelcome {
 }
 
 function membersOf(members: z.output<typeof welcomeMessage>['members']): readonly Member[] {
-  const list = members.map(({ node_id, api_addr, cluster_addr, non_voter, next_certificate, ...same }) => ({
+  const list = members.map(({ node_id, api_addr, cluster_addr, non_voter, next_certificate, feature_levels, ...same }) => ({
     ...same,
     id: node_id,
     apiAddress: api_addr,
     clusterAddress: cluster_addr,
     nonVoter: non_voter,
+    levels: feature_levels,
     ...(next_certificate !== undefined && { nextCertificate: next_certificate }),
   }));
   try {

@@ -14,7 +14,6 @@ import {
   type RotationPhase,
   withdrawn,
 } from '../membership/rotation-phase.ts';
-import type { StandbyReport } from '../standbys/standbys.ts';
 import { authorityOf } from './member-entries.ts';
 
 export interface AuthorityRotationParts {
@@ -23,8 +22,8 @@ export interface AuthorityRotationParts {
   /** Store that encrypts through the barrier. */
   readonly store: Store;
   readonly clusterId: string;
-  /** Returns a member's newest report in this term of the active node. */
-  readonly report: (id: NodeId) => Pick<StandbyReport, 'readsAuthorities'> | undefined;
+  /** Returns whether a member has sent a heartbeat in this term of the active node. */
+  readonly isHeard: (id: NodeId) => boolean;
   readonly log: Logger;
 }
 
@@ -60,7 +59,7 @@ export class AuthorityRotation {
 
   /**
    * Announces a new authority; resolves when the announcement is committed. `advance` does the rest.
-   * @throws RequestError `invalid_request` while a rotation is in progress, or when a member is away or runs an older release; StoreError
+   * @throws RequestError `invalid_request` while a rotation is in progress, or when a member is away; StoreError
    */
   begin(): Promise<void> {
     return this.#oneAtATime(() => this.#begin());
@@ -134,16 +133,16 @@ export class AuthorityRotation {
   }
 
   #requireReady(): void {
-    const { driver, report } = this.#parts;
+    const { driver, isHeard } = this.#parts;
     const { members, authorities } = this.#membership;
     if (phaseOf(authorities) !== 'none') throw inProgress();
     const { nodeId } = driver.status();
-    const unready = members.filter(({ id }) => id !== nodeId && report(id)?.readsAuthorities !== true);
+    const unready = members.filter(({ id }) => id !== nodeId && !isHeard(id));
     if (unready.length === 0) return;
     const names = unready.map(({ name }) => name).join(', ');
     throw new RequestError(
       'invalid_request',
-      `the active node has not heard from these members, or they run an older release: ${names}. Bring them back, upgrade or remove them first`,
+      `the active node has not heard from these members: ${names}. Bring them back or remove them first`,
     );
   }
 

@@ -16,7 +16,6 @@ import {
 import { fingerprintOf, renewalDue } from '../membership/certificate.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
-import { unannouncedLevels } from '../membership/member-levels.ts';
 import { certificateShown, certificateSigned, type Member, type Membership } from '../membership/membership.ts';
 import { isSameAuthority, maySign } from '../membership/rotation-phase.ts';
 import { isOfFormerAuthority } from './renewal.ts';
@@ -140,7 +139,7 @@ export interface MemberReport {
   readonly clusterAddress: string;
   /** Fingerprint of the certificate that the member used. */
   readonly certificate: string;
-  readonly levels?: LevelRange | undefined;
+  readonly levels: LevelRange;
 }
 
 /**
@@ -156,7 +155,7 @@ export function updateMemberEntries(
     for (const member of before.members) {
       const report = reportOf(member.id);
       if (report === undefined) continue;
-      const { apiAddress, clusterAddress, certificate, levels = unannouncedLevels } = report;
+      const { apiAddress, clusterAddress, certificate, levels } = report;
       membership = withMember(membership, { ...member, apiAddress, clusterAddress, levels });
       membership = certificateShown(membership, member.id, certificate);
     }

@@ -1,7 +1,6 @@
 import type { NodeId } from '@transitd/raft-core';
 import type { LevelRange } from '@transitd/storage-fsm';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
-import { unannouncedLevels } from '../membership/member-levels.ts';
 import { decodeMembership } from '../membership/membership.ts';
 import type { Storage } from '../ports/storage-port.ts';
 import type { ClusterLevels } from './feature-level-control.ts';
@@ -24,7 +23,7 @@ export const raftLevels = ({ storage: { driver, machine, replica }, changes, ann
     const { nodeId } = driver.status();
     return decodeMembership(driver.consensus().conf.context)
       .members.filter(({ id }) => id !== nodeId)
-      .map(({ id, name, levels }) => ({ name, levels: announced(id) ?? levels ?? unannouncedLevels }));
+      .map(({ id, name, levels }) => ({ name, levels: announced(id) ?? levels }));
   },
   // No node may be admitted between the decision and the entry: it might not support the new level.
   undisturbed: (task) => changes.between(task),

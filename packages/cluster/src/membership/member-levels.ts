@@ -9,12 +9,8 @@ const level = z
 /** A range of feature levels as members announce it. */
 export const levelRange = z.object({ oldest: level, newest: level }).refine(({ oldest, newest }) => oldest <= newest);
 
-/** The levels of a member that never announced any: a release that knows no feature level supports only the initial one. */
-export const unannouncedLevels: LevelRange = { oldest: featureLevels.initial, newest: featureLevels.initial };
-
-/** Returns the levels in the newest heartbeat of a member, which may come from such a release; undefined without a heartbeat. */
-export const announcedLevels = (report: { readonly levels?: LevelRange | undefined } | undefined): LevelRange | undefined =>
-  report && (report.levels ?? unannouncedLevels);
+/** The levels of a release that supports only the initial one. */
+export const initialLevels: LevelRange = { oldest: featureLevels.initial, newest: featureLevels.initial };
 
 /** Returns whether a node with this range can be a member of a cluster at this level. */
 export const supportsLevel = ({ oldest, newest }: LevelRange, at: FeatureLevel): boolean => oldest <= at && at <= newest;

@@ -21,8 +21,8 @@ export interface Member {
   readonly nextCertificate?: string;
   /** Whether this member never becomes a voter. */
   readonly nonVoter: boolean;
-  /** The feature levels that this member announced last, if any: the level is raised only to one that every member supports. */
-  readonly levels?: LevelRange;
+  /** The feature levels that this member announced last: the level is raised only to one that every member supports. */
+  readonly levels: LevelRange;
 }
 
 export interface RemovedMember {
@@ -55,8 +55,6 @@ const removedMax = 256;
 /** The membership is stored as base64 in both slots of `node.state`, 64 KiB each. */
 const bytesMax = 40 * 1024;
 const format = 1;
-/** Format number of a membership that names authorities. */
-const formatWithAuthorities = 2;
 
 const id = z
   .int()
@@ -73,25 +71,24 @@ const member = z.looseObject({
   certificate,
   nextCertificate: certificate.exactOptional(),
   nonVoter: z.boolean(),
-  levels: levelRange.exactOptional(),
+  levels: levelRange,
 });
 const authority = z
   .string()
   .max(2048)
   .regex(/^-----BEGIN CERTIFICATE-----\n(?:[A-Za-z0-9+/=]{1,76}\n)+-----END CERTIFICATE-----\n?$/);
-const content = { members: z.array(member), removed: z.array(z.looseObject({ id, name, certificate })).max(removedMax) };
-const list = z.discriminatedUnion('format', [
-  z.looseObject({ format: z.literal(format), ...content, authorities: z.never().exactOptional() }),
-  z.looseObject({
-    format: z.literal(formatWithAuthorities),
-    ...content,
-    authorities: z.looseObject({
+const list = z.looseObject({
+  format: z.literal(format),
+  members: z.array(member),
+  removed: z.array(z.looseObject({ id, name, certificate })).max(removedMax),
+  authorities: z
+    .looseObject({
       current: authority,
       next: authority.exactOptional(),
       former: z.looseObject({ certificate: authority, fingerprints: z.array(certificate) }).exactOptional(),
-    }),
-  }),
-]);
+    })
+    .exactOptional(),
+});
 
 /** Parses members from their stored JSON. @throws Error */
 export function parseMembers(json: unknown): readonly Member[] {
@@ -104,10 +101,9 @@ export function parseMembers(json: unknown): readonly Member[] {
  * Encodes as UTF-8 of JSON with a format number. Keeps the newest removed members: at most 256, and as many as fit.
  * @throws Error for a membership that no node could read: a malformed field, two nodes with one id or certificate, members too long
  */
-export function encodeMembership({ members, removed, authorities, ...added }: Membership): Uint8Array {
-  const named = authorities === undefined ? { format } : { format: formatWithAuthorities, authorities };
+export function encodeMembership({ members, removed, ...others }: Membership): Uint8Array {
   for (let kept = removed.slice(-removedMax); ; kept = kept.slice(1)) {
-    const bytes = Buffer.from(JSON.stringify({ ...named, members, removed: kept, ...added }));
+    const bytes = Buffer.from(JSON.stringify({ format, members, removed: kept, ...others }));
     if (bytes.length > bytesMax && kept.length > 0) continue;
     decodeMembership(bytes);
     return bytes;

@@ -24,7 +24,7 @@ const facts = z.object({
   name: text,
   apiAddress: text,
   clusterAddress: text,
-  levels: levelRange.exactOptional(), // missing in records of the first releases
+  levels: levelRange,
 });
 const record = z.object({ facts: z.string().max(4096), certificate: z.string().max(4096), signature: z.base64() });
 

@@ -18,20 +18,18 @@ export const echoRequestSchema = z.object({
   /** Whether the sender is a performance standby: it serves reads from its own state while its echoes are answered. */
   serves: z.boolean(),
   sealed: z.boolean(),
-  /** Median time of recent writes to the sender's log, in ms; absent when nothing was written, and from older releases. */
+  /** Median time of recent writes to the sender's log, in ms; absent when nothing was written. */
   writeMs: z.number().min(0).optional(),
-  /** Whether free space on the sender's data disk is below its reserve; absent from older releases. */
-  diskLow: z.boolean().default(false),
+  /** Whether free space on the sender's data disk is below its reserve. */
+  diskLow: z.boolean(),
   /** State digest mismatch: the sender's records differ from the active node's at one index. */
-  differs: z.boolean().default(false),
+  differs: z.boolean(),
   version: z.string().max(64),
-  hostname: z.string().max(255).default(''),
-  /** Whether the sender can read memberships that name authorities; absent from older releases. */
-  readsAuthorities: z.boolean().default(false),
-  /** The feature levels that the sender supports; absent from releases that know no level. */
-  levels: levelRange.optional(),
+  hostname: z.string().max(255),
+  /** The feature levels that the sender supports. */
+  levels: levelRange,
   /** Index of the newest signed membership list that the sender has. If the active node has a newer list, its answer contains that list. */
-  listIndex: z.int().min(0).default(0),
+  listIndex: z.int().min(0),
 });
 export type EchoRequest = z.output<typeof echoRequestSchema>;
 

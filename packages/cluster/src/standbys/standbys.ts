@@ -10,11 +10,9 @@ export interface StandbyReport {
   /** Median time of recent writes to the node's log, in ms. */
   readonly writeMs?: number | undefined;
   /** Whether free space on the node's data disk is below its reserve. */
-  readonly diskLow?: boolean | undefined;
-  /** Whether the node can read memberships that name authorities: a rotation needs all members to do so. */
-  readonly readsAuthorities?: boolean | undefined;
+  readonly diskLow: boolean;
   /** The feature levels that the node supports. */
-  readonly levels?: LevelRange | undefined;
+  readonly levels: LevelRange;
   readonly version: string;
   readonly hostname: string;
   readonly apiAddress: string;

@@ -30,6 +30,7 @@ describe('the admission of a node', () => {
           clusterAddress: '127.0.0.1:1',
           certificate: self.certificate,
           nonVoter: false,
+          levels: { oldest: 1, newest: 1 },
         },
       ],
       removed: [],
@@ -69,7 +70,10 @@ describe('the admission of a node', () => {
     /** Adds a second member with the same name, as a renamed node once could. */
     const doubled = (id: number, name: string): void => {
       const double = { apiAddress: 'http://127.0.0.1:83', clusterAddress: '127.0.0.1:3', certificate: '3'.repeat(64) };
-      membership = { ...membership, members: [...membership.members, { id, name, nonVoter: false, ...double }] };
+      membership = {
+        ...membership,
+        members: [...membership.members, { id, name, nonVoter: false, levels: { oldest: 1, newest: 1 }, ...double }],
+      };
       peers.set(id, { learner: false, match: 9, silentMs: 20_000 });
     };
     return {

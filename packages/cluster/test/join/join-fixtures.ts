@@ -21,6 +21,7 @@ const founder: Member = {
   clusterAddress: '10.0.0.1:8201',
   certificate: 'ab'.repeat(32),
   nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
 };
 
 /** The active node of a cluster, with the parts that a join needs. */

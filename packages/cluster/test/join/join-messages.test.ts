@@ -46,6 +46,7 @@ const member = {
   clusterAddress: '10.0.0.1:8201',
   certificate: 'ab'.repeat(32),
   nonVoter: true,
+  levels: { oldest: 1, newest: 1 },
 };
 const welcome: JoinWelcome = {
   certificate: pem('CERTIFICATE'),

@@ -12,6 +12,7 @@ const member = (id: NodeId): Member => ({
   clusterAddress: `10.0.0.${id}:8201`,
   certificate: String(id).repeat(64),
   nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
 });
 const peer = (id: NodeId, change: Partial<PeerStatus> = {}): PeerStatus => ({
   id,

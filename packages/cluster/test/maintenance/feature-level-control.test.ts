@@ -4,18 +4,17 @@ import { laterRelease } from '../../../storage-fsm/test/level/later-release.ts';
 import { FeatureLevelControl } from '../../src/maintenance/feature-level-control.ts';
 import { raftLevels } from '../../src/maintenance/raft-levels.ts';
 import { ConfigurationChanges } from '../../src/membership/configuration-changes.ts';
-import { announcedLevels } from '../../src/membership/member-levels.ts';
 import { encodeMembership, type Member } from '../../src/membership/membership.ts';
 
 const log = { info: () => undefined } as never;
-const member = (id: number, levels?: LevelRange): Member => ({
+const member = (id: number, levels: LevelRange = { oldest: 1, newest: 1 }): Member => ({
   id,
   name: `n${id}`,
   apiAddress: `http://10.0.0.${id}:8200`,
   clusterAddress: `10.0.0.${id}:8201`,
   certificate: String(id).repeat(64),
   nonVoter: id === 3,
-  ...(levels && { levels }),
+  levels,
 });
 
 /** A leader (node 1) with these other members; `level` is what its state is at. */
@@ -57,7 +56,7 @@ describe('the control of the feature level', () => {
   before(() => laterRelease(3));
   after(() => laterRelease());
 
-  it('takes the levels of a silent member from the member list, and the initial level if the list has none', async () => {
+  it('takes the levels of a silent member from the member list', async () => {
     const next = { oldest: 1, newest: 1 };
     const { control } = leader([member(1), member(2, { oldest: 1, newest: 7 }), member(3)], { 3: next });
     expect(control.status.members.map(({ name, levels }) => [name, levels.newest])).to.deep.equal([
@@ -65,20 +64,12 @@ describe('the control of the feature level', () => {
       ['n2', 7],
       ['n3', 1],
     ]);
-    const silent = leader([member(1), member(2)]);
-    expect(silent.control.status.members[1]?.levels).to.deep.equal({ oldest: 1, newest: 1 });
   });
 
   it('prefers what a member announced in this term: it may have gone back to an earlier release', () => {
     const { control } = leader([member(1), member(2, { oldest: 1, newest: 7 })], { 2: { oldest: 1, newest: 1 } });
     expect(control.status.members[1]?.levels.newest).to.equal(1);
     expect(control.status.waitsFor).to.include('n2');
-  });
-
-  it('takes a heartbeat without levels for that of a release that knows none, whatever the member list says', () => {
-    expect(announcedLevels({})).to.deep.equal({ oldest: 1, newest: 1 });
-    expect(announcedLevels({ levels: { oldest: 1, newest: 7 } })).to.deep.equal({ oldest: 1, newest: 7 });
-    expect(announcedLevels(undefined)).to.equal(undefined);
   });
 
   it('proposes nothing when it refuses, and nothing at the present level', async () => {

@@ -10,6 +10,7 @@ const member = (id: NodeId, change: Partial<Member> = {}): Member => ({
   clusterAddress: `10.0.0.${id}:8201`,
   certificate: String(id).repeat(64),
   nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
   ...change,
 });
 const list = (...members: readonly Member[]): Membership => ({ members, removed: [] });

@@ -14,6 +14,7 @@ const members = [1, 2, 3].map(
     clusterAddress: `10.0.0.${id}:8201`,
     certificate: String(id).repeat(64),
     nonVoter: false,
+    levels: { oldest: 1, newest: 1 },
   }),
 );
 const left = { id: 9, name: 'n4', certificate: '9'.repeat(64) };

@@ -72,6 +72,7 @@ async function pair(daysAgo: number) {
       clusterAddress: `127.0.0.1:${ports[i]}`,
       certificate: shown(identity),
       nonVoter: false,
+      levels: { oldest: 1, newest: 1 },
     }),
   );
   state.membership = { members, removed: [] };

@@ -14,7 +14,14 @@ async function makeIdentity(): Promise<NodeIdentity> {
   const { key, request } = await makeRequest(7);
   const certificate = await signRequest(authority, { request, nodeId: 7, clusterId, now });
   const addresses = { apiAddress: 'https://10.0.0.1:8200', clusterAddress: '10.0.0.1:8201' };
-  const seed = { id: 9, name: 'nine', ...addresses, certificate: 'ab'.repeat(32), nonVoter: false };
+  const seed = {
+    id: 9,
+    name: 'nine',
+    ...addresses,
+    certificate: 'ab'.repeat(32),
+    nonVoter: false,
+    levels: { oldest: 1, newest: 1 },
+  };
   return { key, certificate, authority: authority.certificate, membersAtJoin: [seed] };
 }
 

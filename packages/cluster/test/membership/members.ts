@@ -12,6 +12,7 @@ const member = (id: NodeId): Member => ({
   clusterAddress: `10.0.0.${id}:8201`,
   certificate: certificateOf(id),
   nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
 });
 
 /** Members with these ids, each with a name, addresses and the fingerprint of a certificate. */

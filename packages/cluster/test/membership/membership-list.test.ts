@@ -15,6 +15,7 @@ const member = (id: NodeId, change: Partial<Member> = {}): Member => ({
   clusterAddress: `10.0.0.${id}:8201`,
   certificate: certificate(id),
   nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
   ...change,
 });
 const list = (...ids: readonly NodeId[]): Membership => ({ members: ids.map((id) => member(id)), removed: [] });

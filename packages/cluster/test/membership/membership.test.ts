@@ -23,6 +23,7 @@ const member = (id: number, more: Partial<Member> = {}): Member => ({
   clusterAddress: `10.0.0.${id % 250}:8201`,
   certificate: fingerprint(id),
   nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
   ...more,
 });
 const removed = (id: number): RemovedMember => ({ id, name: `node-${id}`, certificate: fingerprint(id) });

@@ -8,7 +8,7 @@ import { updateMemberEntries } from '../../src/maintenance/member-entries.ts';
 import { raftLevels } from '../../src/maintenance/raft-levels.ts';
 import { authorityRecord } from '../../src/membership/authority.ts';
 import { ConfigurationChanges } from '../../src/membership/configuration-changes.ts';
-import { supportsLevel, unannouncedLevels } from '../../src/membership/member-levels.ts';
+import { initialLevels, supportsLevel } from '../../src/membership/member-levels.ts';
 import {
   decodeMembership,
   encodeMembership,
@@ -33,7 +33,7 @@ interface Pending {
 /** Requests to join that were made before the simulation, because keys take long to make. */
 export type JoinRequests = ReadonlyMap<NodeId, string>;
 
-const ranges: readonly LevelRange[] = [unannouncedLevels, supportedLevels, { oldest: 1, newest: 3 }, { oldest: 2, newest: 3 }];
+const ranges: readonly LevelRange[] = [initialLevels, supportedLevels, { oldest: 1, newest: 3 }, { oldest: 2, newest: 3 }];
 const flush = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const memberOf = (id: NodeId, levels: LevelRange): Member => ({
   id,
@@ -139,7 +139,7 @@ export class LevelWorld {
 
   append(entry: Entry, settle: Pending['settle']): void {
     if ('context' in entry) this.context = entry.context;
-    const words = new Map(this.#members.map(({ id, levels }) => [id, this.#term.heard.get(id) ?? levels ?? unannouncedLevels]));
+    const words = new Map(this.#members.map(({ id, levels }) => [id, this.#term.heard.get(id) ?? levels]));
     const excused = [...words].filter(([id, word]) => JSON.stringify(word) !== JSON.stringify(this.#releases.get(id)));
     this.#pending.push({ entry, settle, excused: new Set(excused.map(([id]) => id)) });
   }
@@ -175,7 +175,7 @@ export class LevelWorld {
     const { id } = this.random.pick(this.#members);
     switch (event) {
       case 'heartbeat':
-        return void this.#term.heard.set(id, this.#releases.get(id) ?? unannouncedLevels);
+        return void this.#term.heard.set(id, this.#releases.get(id) ?? initialLevels);
       case 'entries':
         return void updateMemberEntries(this.#term.changes, (one) => this.#report(one)).catch(() => undefined);
       case 'release':
@@ -219,7 +219,7 @@ export class LevelWorld {
     const request = this.#requests.get(id);
     if (request === undefined) return;
     this.#nextId += 1;
-    const levels = this.random.chance(0.5) ? unannouncedLevels : this.random.pick(ranges);
+    const levels = this.random.chance(0.5) ? initialLevels : this.random.pick(ranges);
     const { changes } = this.#term;
     const { promise: proved, resolve: release } = Promise.withResolvers<void>();
     const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
@@ -267,7 +267,7 @@ export class LevelWorld {
       this.seen.raised += 1;
     } else this.#committed = entry.context;
     for (const { id } of decodeMembership(this.#committed).members) {
-      const levels = this.#releases.get(id) ?? unannouncedLevels;
+      const levels = this.#releases.get(id) ?? initialLevels;
       if (supportsLevel(levels, this.level) || this.#ended.has(id)) continue;
       if ('raise' in entry && excused.has(id)) {
         this.#ended.add(id);

@@ -103,6 +103,7 @@ const memberOf = (id: NodeId): Member => ({
   clusterAddress: `10.0.0.${id}:8201`,
   certificate: certificateOf(id, 0),
   nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
 });
 
 /** Nodes, links between them and the one history of committed configurations, which consensus guarantees. */

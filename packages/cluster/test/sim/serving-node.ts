@@ -123,6 +123,8 @@ export class ServingNode {
       appliedIndex: machine.applied,
       serves: this.#serves,
       sealed: !this.#serves,
+      diskLow: false,
+      levels: { oldest: 1, newest: 1 },
       version: '',
       hostname: '',
       apiAddress: '',

@@ -13,6 +13,7 @@ const member = {
   clusterAddress: '10.0.0.4:8201',
   certificate: 'ab'.repeat(32),
   nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
 };
 const committed = { index: 20, members: [member] };
 

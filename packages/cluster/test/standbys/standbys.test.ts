@@ -13,6 +13,8 @@ const report = (appliedIndex: number, serves = true): StandbyReport => ({
   appliedIndex,
   serves,
   sealed: false,
+  diskLow: false,
+  levels: { oldest: 1, newest: 1 },
   version: '1',
   hostname: 'h',
   apiAddress: 'http://127.0.0.1:1',

@@ -19,6 +19,7 @@ const member = {
   clusterAddress: 'n1.example:8201',
   certificate: 'ab'.repeat(32),
   nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
 };
 
 /** Returns the log entry that a replica proposes when one record is written. */
