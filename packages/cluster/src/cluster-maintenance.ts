@@ -51,6 +51,8 @@ export class ClusterMaintenance {
   readonly #parts: ClusterMaintenanceParts;
   #isRunning = false;
   #ownEntryUpdate: Promise<void> | undefined;
+  /** The other member with this node's configured name that was logged last. */
+  #namesake: NodeId | undefined;
 
   constructor(parts: ClusterMaintenanceParts) {
     this.#parts = parts;
@@ -157,10 +159,10 @@ export class ClusterMaintenance {
     if (status !== 200) throw new StoreError('not_leader', `the active node did not accept the authority: status ${status}`);
   }
 
-  #runOwnEntryUpdate(): Promise<void> {
+  async #runOwnEntryUpdate(): Promise<void> {
     const { host, local, membershipList, port, changes } = this.#parts;
     const { config, apiAddress } = host;
-    return updateOwnEntry({
+    const namesake = await updateOwnEntry({
       store: local.barrier.store,
       changes,
       clusterId: local.clusterId,
@@ -176,6 +178,12 @@ export class ClusterMaintenance {
       identity: () => membershipList.identity,
       setIdentity: (identity) => port.useIdentity(identity),
     });
+    if (namesake !== undefined && namesake.id !== this.#namesake)
+      host.log.error(
+        { name: config.node_id, namesake: namesake.id },
+        'another member has the node_id of this node, which keeps its former name: set node_id back, or remove that member by its id',
+      );
+    this.#namesake = namesake?.id;
   }
 
   async #renew(): Promise<void> {

@@ -114,7 +114,7 @@ export const newRenewal = ({ client, membershipList, port }: ClusterServicesPart
 
 /** @param updateOwnEntry - adds this node to the committed membership */
 export function newJoinDesk(
-  { local, membershipList }: ClusterServicesParts,
+  { host, local, membershipList }: ClusterServicesParts,
   changes: ConfigurationChanges,
   updateOwnEntry: () => Promise<void>,
 ): JoinDesk {
@@ -135,6 +135,7 @@ export function newJoinDesk(
           clusterId,
           current: current(),
           self: nodeId,
+          selfName: host.config.node_id,
           peers: () => storage.driver.peers(),
           level: () => storage.machine.featureLevel,
         },

@@ -31,6 +31,7 @@ export { Autopilot } from './maintenance/autopilot.ts';
 export type { AutopilotSettings } from './maintenance/autopilot-settings.ts';
 export type { ServerState } from './maintenance/autopilot-state.ts';
 export { FeatureLevelControl } from './maintenance/feature-level-control.ts';
+export { serverIdOf } from './maintenance/member-changes.ts';
 export { MemberOperations } from './maintenance/member-operations.ts';
 export { raftLevels } from './maintenance/raft-levels.ts';
 

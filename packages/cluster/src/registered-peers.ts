@@ -198,6 +198,13 @@ export class RegisteredPeers implements Peers {
     if (!isUnsealed()) return this.#leave();
     const authority = isActive() ? await authorityOf(barrier.store, this.#clusterId) : await readAuthority(barrier.store);
     if (authority === undefined || (this.#identity?.authority === authority.certificate && !isRenewalDue(this.#identity))) return;
+    const { node_id, cluster_addr = '' } = config;
+    const namesake = this.membershipList.namesakeOf({ id: this.#nodeId, name: node_id, clusterAddress: cluster_addr }, authority);
+    // The active node registers nevertheless: without it, the others could not forward.
+    if (this.#identity === undefined && namesake !== undefined && !isActive())
+      throw new Error(
+        `the node at ${namesake.clusterAddress} has the node_id ${node_id} too: give each node a node_id of its own`,
+      );
     await this.#leave();
     const { key, request } = await makeRequest(this.#nodeId);
     const name = { clusterId: this.#clusterId, nodeId: this.#nodeId };
@@ -206,7 +213,6 @@ export class RegisteredPeers implements Peers {
     await this.#listen(identity);
     this.#identity = identity;
     this.membershipList.authority = authority;
-    const { node_id, cluster_addr = '' } = config;
     const addresses = { apiAddress: apiAddress(), clusterAddress: cluster_addr };
     registry.register(encodeNodeRecord(identity, { name: node_id, ...addresses, levels: supportedLevels }));
   }

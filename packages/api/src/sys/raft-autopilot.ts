@@ -1,4 +1,4 @@
-import type { AutopilotSettings, ServerState } from '@transitd/cluster';
+import { type AutopilotSettings, type ServerState, serverIdOf } from '@transitd/cluster';
 import {
   bool,
   boolean,
@@ -56,11 +56,13 @@ const autopilotState = guardedOnSecondary({
   run: async (node) => {
     const { autopilot, cluster } = requireCluster(node);
     const { healthy, failureTolerance, servers } = await autopilot.evaluate();
-    const names = (only: (server: ServerState) => boolean) => servers.filter(only).map(({ member }) => member.name);
+    const members = servers.map(({ member }) => member);
+    const names = (only: (server: ServerState) => boolean) =>
+      servers.filter(only).map(({ member }) => serverIdOf(members, member));
     const states = servers.map((server) => {
       const { member, role, alive, silentMs, lastTerm, lastIndex } = server;
       const state = {
-        id: member.name,
+        id: serverIdOf(members, member),
         name: member.name,
         address: member.clusterAddress,
         node_status: alive ? 'alive' : 'failed',
@@ -73,7 +75,7 @@ const autopilotState = guardedOnSecondary({
         version: role === 'leader' ? version : (cluster.standbys.report(member.id)?.version ?? ''),
         node_type: role === 'non-voter' ? 'non-voter' : 'voter',
       };
-      return [member.name, state] as const;
+      return [state.id, state] as const;
     });
     const data = {
       healthy,

@@ -69,7 +69,7 @@ const memberChange = (
     name,
     about,
     use: 'changes',
-    takes: { server_id: text('Name of the node, or its `id`', { required: true }) },
+    takes: { server_id: text('`id` of the node, or its name', { required: true }) },
     answers: answers.written,
     capability: 'update',
     ...rest,

@@ -18,6 +18,8 @@ export interface AdmissionParts {
   /** Certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation. */
   readonly current?: string | undefined;
   readonly self: NodeId;
+  /** Name of this node in its configuration. Its membership entry may still have a former one. */
+  readonly selfName: string;
   /** Returns the leader's status of its peers. */
   readonly peers: () => readonly PeerStatus[];
   /** Returns the feature level of the cluster. */
@@ -33,7 +35,7 @@ const silentMsMin = 10_000;
  *   StoreError
  */
 export async function admit(
-  { store, changes, clusterId, current, self, peers, level }: AdmissionParts,
+  { store, changes, clusterId, current, self, selfName, peers, level }: AdmissionParts,
   joiner: Joiner,
 ): Promise<Admission> {
   const { id, name, apiAddress, clusterAddress, nonVoter, request, levels } = joiner;
@@ -62,7 +64,7 @@ export async function admit(
     const peer = peers().find((one) => one.id === namesake?.id);
     const neverHeard = peer?.learner === true && peer.match === 0;
     const isRetry = namesake?.id === id && neverHeard;
-    if (namesake?.id === self)
+    if (namesake?.id === self || name === selfName)
       throw new JoinError('name_taken', `the name ${name} belongs to the active node: give this node another node_id`);
     if (peer !== undefined && !isRetry && peer.silentMs < silentMsMin) throw new JoinError('name_taken', takenText(name, peer));
     if (isRetry) {

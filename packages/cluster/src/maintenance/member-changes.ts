@@ -12,13 +12,22 @@ export interface VoterContact {
 }
 
 /**
- * Returns the member with this name. If no member has it, returns the member with this id in decimal.
+ * Returns the member with this id in decimal. If no member has it, returns the member with this name. An id always selects, because a
+ * node chooses its name itself.
  * @throws RequestError `invalid_request` when several members have the name
  */
 export function findMember({ members }: Membership, serverId: string): Member | undefined {
+  const identified = members.find(({ id }) => String(id) === serverId);
+  if (identified !== undefined) return identified;
   const named = members.filter(({ name }) => name === serverId);
   if (named.length > 1) throw new RequestError('invalid_request', `${severalNamed(named)}: use an id`);
-  return named[0] ?? members.find(({ id }) => String(id) === serverId);
+  return named[0];
+}
+
+/** Returns the name of a member, or its id in decimal if {@link findMember} does not find it by its name. */
+export function serverIdOf(members: readonly Member[], { id, name }: Pick<Member, 'id' | 'name'>): string {
+  const isAmbiguous = members.some((one) => String(one.id) === name || (one.id !== id && one.name === name));
+  return isAmbiguous ? String(id) : name;
 }
 
 /** Returns whether the newest removed members include one with this name, or with this id in decimal. */

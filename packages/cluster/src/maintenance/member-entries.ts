@@ -102,9 +102,10 @@ function isAuthority(authority: ClusterAuthority, known: string): boolean {
 
 /**
  * Keeps the active node's own membership entry up to date: its certificate from the signing authority, its name and its addresses.
+ * Returns another member that has this node's new name; this node then keeps its former one.
  * @throws StoreError
  */
-export async function updateOwnEntry(parts: OwnEntryParts): Promise<void> {
+export async function updateOwnEntry(parts: OwnEntryParts): Promise<Member | undefined> {
   const { store, changes, clusterId, nodeId, current, self, setIdentity } = parts;
   let identity = parts.identity();
   const isDue =
@@ -120,17 +121,19 @@ export async function updateOwnEntry(parts: OwnEntryParts): Promise<void> {
     await setIdentity(identity);
   }
   const fingerprint = fingerprintOf(new X509Certificate(identity.certificate));
+  let namesake: Member | undefined;
   await changes.make((_conf, membership) => {
     const present = membership.members.find(({ id }) => id === nodeId);
     const { nonVoter, ...rest } = self();
     // Only a sole member may start under another name. A node may have joined under that name since.
-    const isTaken = membership.members.some(({ id, name }) => id !== nodeId && name === rest.name);
+    namesake = membership.members.find(({ id, name }) => id !== nodeId && name === rest.name);
     const wanted =
       present === undefined
         ? { id: nodeId, certificate: fingerprint, nonVoter, ...rest }
-        : { ...present, ...rest, name: isTaken ? present.name : rest.name };
+        : { ...present, ...rest, name: namesake === undefined ? rest.name : present.name };
     return changed(membership, certificateShown(withMember(membership, wanted), nodeId, fingerprint));
   });
+  return namesake;
 }
 
 /** The part of a member's report that its membership entry repeats. */

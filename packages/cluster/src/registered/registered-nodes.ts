@@ -49,6 +49,20 @@ export class RegisteredNodes {
     return read.node;
   }
 
+  /**
+   * Returns another node that has this name. A node that was killed is known until its lease ends, and has another id after the restart:
+   * it has the same cluster address.
+   */
+  namesakeOf(
+    { id, name, clusterAddress }: Pick<Member, 'id' | 'name' | 'clusterAddress'>,
+    authority: Pick<ClusterAuthority, 'certificate'>,
+  ): Member | undefined {
+    const { clusterId, records } = this.#parts;
+    return [...records()]
+      .flatMap(([nodeId, record]) => readNodeRecord(record, { nodeId, clusterId }, authority) ?? [])
+      .find((one) => one.id !== id && one.name === name && one.clusterAddress !== clusterAddress);
+  }
+
   /** Returns the node with this certificate. @param fingerprint - as in `Member.certificate` */
   listed(fingerprint: string): ListedNode | undefined {
     const node = this.members.find(({ certificate }) => certificate === fingerprint);

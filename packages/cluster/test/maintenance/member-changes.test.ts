@@ -1,6 +1,6 @@
 import type { ConfState, NodeId } from '@transitd/raft-core';
 import { expect } from 'chai';
-import { demotion, findMember, promotion, removal } from '../../src/maintenance/member-changes.ts';
+import { demotion, findMember, promotion, removal, serverIdOf } from '../../src/maintenance/member-changes.ts';
 import type { Member, Membership } from '../../src/membership/membership.ts';
 
 const member = (id: NodeId, change: Partial<Member> = {}): Member => ({
@@ -26,12 +26,19 @@ const contact = (...ids: readonly NodeId[]) => ({ self: 1, isActive: (id: NodeId
 const three = list(member(1), member(2), member(3));
 
 describe('a membership change', () => {
-  it('finds a member by its name, or by its id when no member has that name', () => {
+  it('finds a member by its id, or by its name when no member has that id', () => {
     const named = list(member(1), member(2, { name: '1' }));
-    expect(findMember(named, '1')?.id).to.equal(2);
+    expect(findMember(named, '1')?.id).to.equal(1);
     expect(findMember(named, '2')?.id).to.equal(2);
     expect(findMember(named, 'n1')?.id).to.equal(1);
     expect(findMember(named, 'n9')).to.equal(undefined);
+  });
+
+  it('finds each member by its server id, whatever the names are', () => {
+    const members = [member(1), member(2, { name: '1' }), member(3, { name: 'n1' }), member(4), member(5, { name: '5' })];
+    const serverIds = members.map((one) => serverIdOf(members, one));
+    expect(serverIds).to.deep.equal(['1', '2', '3', 'n4', '5']);
+    expect(serverIds.map((serverId) => findMember(list(...members), serverId)?.id)).to.deep.equal([1, 2, 3, 4, 5]);
   });
 
   it('keeps the certificate that a removed member used last, so that the node can be told', () => {

@@ -236,6 +236,7 @@ export class LevelWorld {
         } as ConfigurationChanges,
         clusterId,
         self: this.#leader,
+        selfName: `n${this.#leader}`,
         peers: (): readonly PeerStatus[] => [],
         level: () => (this.#fault === 'joiner judged once' ? first : this.level),
       },
