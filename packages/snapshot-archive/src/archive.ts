@@ -29,7 +29,7 @@ const meta = z.object({
   index: z.int().min(0),
   term: z.int().min(0),
   createdUtc: z.iso.datetime(),
-  featureLevel: z.int().min(1).default(1),
+  featureLevel: z.int().min(1),
 });
 
 /** The state of a cluster. All of it is ciphertext except the paths of the records. */

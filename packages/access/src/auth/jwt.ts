@@ -114,8 +114,8 @@ export class JwtLogins {
   readonly #now: () => number;
 
   constructor({ store, registry, sources, now, monotonicNow }: JwtLoginsOptions) {
-    this.roles = new LoginRecords({ store, kind: 'jwt-role', example: newRole, added: { inert: {} } });
-    this.#configs = new LoginRecords({ store, kind: 'jwt', example: newConfig, added: { inert: {} } });
+    this.roles = new LoginRecords({ store, kind: 'jwt-role', example: newRole });
+    this.#configs = new LoginRecords({ store, kind: 'jwt', example: newConfig });
     this.#store = store;
     this.#registry = registry;
     this.#keys = new JwtKeys({ sources, now: monotonicNow });

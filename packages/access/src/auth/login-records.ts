@@ -29,7 +29,6 @@ export interface LoginRecordsOptions<T> {
   readonly store: Store;
   readonly kind: string;
   readonly example: T;
-  readonly added?: Partial<T>;
 }
 
 /** Records of one kind, such as the users of an auth method, by name. Names are case-insensitive. */
@@ -37,14 +36,12 @@ export class LoginRecords<T extends object> {
   readonly #store: Store;
   readonly #kind: string;
   readonly #example: T;
-  readonly #added: Partial<T>;
 
-  /** @param example - has the shape of every record @param added - values of the members that older records lack */
-  constructor({ store, kind, example, added = {} }: LoginRecordsOptions<T>) {
+  /** @param example - has the shape of every record */
+  constructor({ store, kind, example }: LoginRecordsOptions<T>) {
     this.#store = store;
     this.#kind = kind;
     this.#example = example;
-    this.#added = added;
   }
 
   pathOf(mountId: string, name: string): string {
@@ -56,9 +53,7 @@ export class LoginRecords<T extends object> {
     if (!isRoleName(name)) return undefined;
     const path = this.pathOf(mountId, name);
     const record = await this.#store.get(path);
-    return (
-      record && { value: decodeJson(record.value, this.#example, this.#added), condition: { path, revision: record.revision } }
-    );
+    return record && { value: decodeJson(record.value, this.#example), condition: { path, revision: record.revision } };
   }
 
   /**

@@ -28,11 +28,17 @@ export interface AuthMount {
   readonly inert: InertSettings;
 }
 
-/** Values of the members that older records lack. */
-const added = { local: false, sealWrap: false, externalEntropyAccess: false, options: {}, inert: {} };
-
 /** Settings of a new method that sets none. */
-export const newAuthMount = { description: '', defaultTtlS: 0, maxTtlS: 0, ...added } as const satisfies Partial<AuthMount>;
+export const newAuthMount = {
+  description: '',
+  defaultTtlS: 0,
+  maxTtlS: 0,
+  local: false,
+  sealWrap: false,
+  externalEntropyAccess: false,
+  options: {},
+  inert: {},
+} as const satisfies Partial<AuthMount>;
 
 const example: AuthMount = { path: '', id: '', type: 'userpass', accessor: '', ...newAuthMount };
 
@@ -74,7 +80,7 @@ export const displayNameOf = ({ path }: Pick<AuthMount, 'path'>): string => path
 export const encodeAuthMount = (mount: AuthMount): Buffer => encodeJson(mount);
 
 /** @throws AccessError `record_unreadable` */
-export const decodeAuthMount = (stored: Uint8Array): AuthMount => decodeJson(stored, example, added);
+export const decodeAuthMount = (stored: Uint8Array): AuthMount => decodeJson(stored, example);
 
 /** Returns the string by which a token's record refers to an auth method. */
 export const mountReference = ({ path, id }: Pick<AuthMount, 'path' | 'id'>): string => `${path}:${id}`;

@@ -35,9 +35,16 @@ export interface QuotaConfig {
 
 export const newQuotaConfig: QuotaConfig = { responseHeaders: false, exemptPaths: [], auditLogging: false };
 
-/** Values of the members that older records lack. */
-const added = { groupBy: 'ip', inheritable: true } as const;
-const newQuota: Quota = { name: '', path: '', role: '', rate: 0, intervalS: 1, blockIntervalS: 0, ...added };
+const newQuota: Quota = {
+  name: '',
+  path: '',
+  role: '',
+  rate: 0,
+  intervalS: 1,
+  blockIntervalS: 0,
+  groupBy: 'ip',
+  inheritable: true,
+};
 const secondsMax = 366 * 86_400;
 const pathsMax = 256;
 
@@ -66,8 +73,8 @@ export function checkQuotaConfig(config: QuotaConfig): QuotaConfig {
 
 export const encodeQuota = (quota: Quota | QuotaConfig): Buffer => encodeJson(quota);
 /** @throws AccessError `record_unreadable` */
-export const decodeQuota = (stored: Uint8Array): Quota => decodeJson(stored, newQuota, added);
-export const decodeQuotaConfig = (stored: Uint8Array): QuotaConfig => decodeJson(stored, newQuotaConfig, { auditLogging: false });
+export const decodeQuota = (stored: Uint8Array): Quota => decodeJson(stored, newQuota);
+export const decodeQuotaConfig = (stored: Uint8Array): QuotaConfig => decodeJson(stored, newQuotaConfig);
 
 /** Returns whether the path of a quota applies to the path of a request, which has no trailing slash. */
 export function quotaMatches(pattern: string, path: string): boolean {

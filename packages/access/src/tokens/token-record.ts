@@ -53,17 +53,6 @@ const format = 1;
 /** Encodes a record as JSON with a format number. */
 export const encodeTokenRecord = (record: TokenRecord): Buffer => Buffer.from(JSON.stringify({ format, ...record }));
 
-/** Default values of the fields that older records lack. */
-const newMemberDefaults: Pick<TokenRecord, 'type' | 'maxTtlS' | 'role' | 'boundCidrs' | 'mount' | 'source' | 'groups'> = {
-  type: 'service',
-  maxTtlS: 0,
-  role: '',
-  boundCidrs: [],
-  mount: '',
-  source: '',
-  groups: [],
-};
-
 const scalars = {
   type: 'string',
   accessor: 'string',
@@ -88,8 +77,7 @@ const scalars = {
 
 /** @throws AccessError `record_unreadable` */
 export function decodeTokenRecord(stored: Uint8Array): TokenRecord {
-  const { format: version, ...members } = parseObject(stored);
-  const record: Record<string, unknown> = { ...newMemberDefaults, ...members };
+  const { format: version, ...record } = parseObject(stored);
   const whole =
     version === format &&
     (record['type'] === 'service' || record['type'] === 'batch') &&

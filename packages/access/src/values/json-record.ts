@@ -8,18 +8,16 @@ export const encodeJson = (record: object): Buffer => Buffer.from(JSON.stringify
 /**
  * Decodes a record and checks that it has the shape of `example`: the same members, each of the same type. Items of lists, and
  * members of objects that are empty in `example`, are not checked.
- * @param added - values of the members that older records lack
  * @throws AccessError `record_unreadable`
  */
-export function decodeJson<T extends object>(stored: Uint8Array, example: T, added: Partial<T> = {}): T {
+export function decodeJson<T extends object>(stored: Uint8Array, example: T): T {
   let parsed: unknown;
   try {
     parsed = JSON.parse(Buffer.from(stored).toString('utf8'));
   } catch (error) {
     throw recordUnreadable({ cause: error });
   }
-  const { format: version, ...written } = Object(parsed) as Record<string, unknown>;
-  const record = { ...added, ...written };
+  const { format: version, ...record } = Object(parsed) as Record<string, unknown>;
   if (version !== format || !isLike(record, example)) throw recordUnreadable();
   return record as T; // isLike checked it
 }

@@ -162,17 +162,6 @@ describe('quotas', () => {
     expect(asks('p', 5)).to.equal(1);
   });
 
-  it('count by address if their record has no grouping', async () => {
-    const { store, quotas, asks } = await withQuotas();
-    const written = { format: 1, name: 'q', path: '', role: '', rate: 1, intervalS: 60, blockIntervalS: 0 };
-    await store.commit({
-      conditions: [],
-      writes: [{ path: 'access/quota/q', value: Buffer.from(JSON.stringify(written)) }],
-    });
-    await quotas.open();
-    expect([(await quotas.find('q'))?.groupBy, asks('p', 3)]).to.deep.equal(['ip', 1]);
-  });
-
   it('are read when a node starts to serve', async () => {
     const { store, quotas } = await withQuotas();
     await quotas.write('q', { rate: 1, intervalS: 60 });

@@ -41,30 +41,42 @@ const mountShape = z.object({
   type: z.literal('transit'),
   id: z.string(),
   ciphertextPrefix: z.string(),
-  description: z.string().default(''),
-  options: z.record(z.string(), z.string()).default({}),
-  local: z.boolean().default(false),
-  sealWrap: z.boolean().default(false),
-  externalEntropyAccess: z.boolean().default(false),
+  description: z.string(),
+  options: z.record(z.string(), z.string()),
+  local: z.boolean(),
+  sealWrap: z.boolean(),
+  externalEntropyAccess: z.boolean(),
   /** In seconds, as is `maxTtlS`; 0 for the node's default. */
-  defaultTtlS: z.number().default(0),
-  maxTtlS: z.number().default(0),
+  defaultTtlS: z.number(),
+  maxTtlS: z.number(),
   /** Names of the managed keys that this mount may use, besides those for any mount. */
-  allowedManagedKeys: z.array(z.string()).readonly().default([]),
-  inert: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string()).readonly()])).default({}),
+  allowedManagedKeys: z.array(z.string()).readonly(),
+  inert: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string()).readonly()])),
 });
 
-/** Format 1 had only paths, ids and prefixes. */
+const format = 1;
 const tableShape = z.object({
-  format: z.union([z.literal(1), z.literal(2)]),
+  format: z.literal(format),
   mounts: z.array(mountShape),
-  moves: z.array(z.object({ id: z.string(), from: z.string(), to: z.string() })).default([]),
+  moves: z.array(z.object({ id: z.string(), from: z.string(), to: z.string() })),
 });
-const format = 2;
 
 /** Returns a mount with a new id, and so without records. */
-export const newMount = (path: string, ciphertextPrefix: string): Mount =>
-  mountShape.parse({ path, type: 'transit', id: randomUUID(), ciphertextPrefix });
+export const newMount = (path: string, ciphertextPrefix: string): Mount => ({
+  path,
+  type: 'transit',
+  id: randomUUID(),
+  ciphertextPrefix,
+  description: '',
+  options: {},
+  local: false,
+  sealWrap: false,
+  externalEntropyAccess: false,
+  defaultTtlS: 0,
+  maxTtlS: 0,
+  allowedManagedKeys: [],
+  inert: {},
+});
 
 /** Returns the record with the mounts of a new cluster: one transit engine. */
 export const initialMounts = (ciphertextPrefix: string): Write =>

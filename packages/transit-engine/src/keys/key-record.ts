@@ -71,12 +71,6 @@ export function latestUsable(record: KeyRecord): number {
 
 const formatVersion = 1;
 
-/** Defaults of fields that early records of this format lack. */
-const addedLater = {
-  ...{ allowRotation: false, keySize: 0, kdf: 'hkdf_sha256', convergentVersion: -1, latestCreatedMs: 0 },
-  minMacLength: blockBytes,
-};
-
 const fieldTypes: Readonly<
   Record<Exclude<keyof KeyRecord, 'confirmedVersion' | 'backup' | 'restore'>, 'string' | 'boolean' | 'number'>
 > = {
@@ -110,8 +104,7 @@ export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
 
 /** @throws DamagedRecord for anything that {@link encodeKeyRecord} did not write */
 export function decodeKeyRecord(bytes: Uint8Array): KeyRecord {
-  const { format, ...fields } = parseJsonObject(bytes);
-  const record = { ...addedLater, ...fields };
+  const { format, ...record } = parseJsonObject(bytes);
   if (format !== formatVersion) throw new DamagedRecord('a key record has a format unknown to this program');
   if (!isKeyRecord(record)) throw new DamagedRecord('a key record lacks a field');
   return record;
