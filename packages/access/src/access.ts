@@ -29,8 +29,6 @@ export interface AccessOptions {
   readonly passwordWork?: PasswordWork;
   /** Number of threads that share the memory for cached tokens; 1 when absent. */
   readonly threads?: number;
-  /** Returns the form of a path under which quotas count requests. When absent, quotas use the path itself. */
-  readonly canonicalPath?: (path: string) => string;
 }
 
 /** The services of this package. They exist while the barrier is unsealed. */
@@ -62,7 +60,6 @@ export function openAccess({
   sources = noSources,
   passwordWork,
   threads,
-  canonicalPath,
 }: AccessOptions): Access {
   const policies = new Policies({ store, now, dueNow });
   const tokens = new Tokens({ store, policies, now, ...(threads && { threads }) });
@@ -70,7 +67,7 @@ export function openAccess({
   const registry = new TokenRegistry({ store, tokens, policies, now, dueNow, disputedDates, ...(limits && { limits }) });
   const logins = new Logins({ store, tokens, registry, sources, now, dueNow, monotonicNow, disputedDates, passwordWork });
   const wrapping = new Wrapping({ store, tokens, dates: registry.dates, now, ttlSMax: registry.limits.maxTtlS });
-  const quotas = new Quotas({ store, now: monotonicNow, ...(canonicalPath && { canonicalPath }) });
+  const quotas = new Quotas({ store, now: monotonicNow });
   return { policies, tokens, registry, logins, wrapping, quotas, disputedDates };
 }
 

@@ -1,6 +1,5 @@
 export type { FollowOptions, LiveLog } from './operation/live-log.ts';
 export type { RequestMetrics } from './operation/metrics-port.ts';
-export { PathForms } from './operation/path-forms.ts';
 export { createGatewayRouter } from './pipeline/gateway-router.ts';
 export { asksHealth, healthReply, isProbe } from './pipeline/health-reply.ts';
 export { callerPart, Limits, type LimitsConfig, type ThreadLimits } from './pipeline/limits.ts';

@@ -7,7 +7,6 @@ import type { Node, Services } from '@transitd/node';
 import { memoryStore } from '@transitd/storage-fsm';
 import pino from 'pino';
 import { mounted } from '../../node/test/mounts/mounted.ts';
-import { PathForms } from '../src/operation/path-forms.ts';
 import type { Limits } from '../src/pipeline/limits.ts';
 import { createRouter } from '../src/pipeline/router.ts';
 import { allRoutes } from '../src/routes.ts';
@@ -62,9 +61,8 @@ export async function served({
   await store.commit({ conditions: [], writes: [...writes, initialAuditKey()] });
   const metrics = new TestMetrics();
   const routes = allRoutes(metrics, audit);
-  const forms = new PathForms(() => routes);
   const passwordWork = { cost: 16, blockSize: 8, parallelization: 1 };
-  const access = openAccess({ store, now: Date.now, passwordWork, canonicalPath: (path) => forms.canonical(path) });
+  const access = openAccess({ store, now: Date.now, passwordWork });
   await access.quotas.open();
   const services: Services = {
     ...access,

@@ -43,10 +43,9 @@ export async function askToConfirm(
   return (json as { appliedIndex: LogIndex }).appliedIndex;
 }
 
-/** Asks another node for its report on itself. @throws ClusterCallError, Error if the node runs a release without reports or refuses */
+/** Asks another node for its report on itself. @throws ClusterCallError, Error if the node refuses */
 export async function askForReport(client: Post, id: NodeId, timeoutMs: number): Promise<object> {
   const { status, json } = await client.post(id, reportPath, { json: {}, timeoutMs });
-  if (status === 404) throw new Error('its release is too old to report');
   if (status !== 200 || typeof json !== 'object' || json === null) throw new Error(`it answered with status ${status}`);
   return json;
 }

@@ -17,8 +17,6 @@ export interface GatewayServicesParts {
   readonly memory: NodeMemory;
   /** This gateway's row in the memory. */
   readonly row: number;
-  /** Returns the form of a path in which quotas count requests. */
-  readonly canonicalPath: (path: string) => string;
   /** Called when this gateway needs another session: it missed changes, or could not load the services. */
   readonly onLost: (reason: string) => void;
 }
@@ -114,12 +112,11 @@ export class GatewayServices {
   }
 
   async #load(session: Session, keyring: SharedArrayBuffer): Promise<void> {
-    const { config, canonicalPath } = this.#parts;
+    const { config } = this.#parts;
     try {
       const services = await loadServices(openReadingView(session.proxy, keyring), {
         config: { ...config, pkcs11_libraries: [] }, // a library has one thread, which belongs to the main thread
         clock: { now: this.#clock.now, dueNow: this.#clock.dueNow, ...noDisputes }, // only the main thread dates records
-        canonicalPath,
         tracer: undefined,
         sealRandom: hasProvider(config.seal) ? drawnElsewhere : undefined,
         onFailure: (error) => this.#lost(session, reasonOf(error)),

@@ -45,8 +45,6 @@ export interface NodeOptions {
   readonly audit?: AuditWriter | undefined;
   readonly onFatal: (error: Error) => void;
   readonly observer?: NodeObserver;
-  /** Returns the form of a path in which quotas count requests; by default the path itself. */
-  readonly canonicalPath?: (path: string) => string;
   /** Returns the work of this node, for its report on itself. */
   readonly work?: () => Promise<WorkFigures>;
   /** The clocks of the machine, unless replaced. */
@@ -86,7 +84,7 @@ export class Node {
   #listenerAddress: string | undefined;
 
   private constructor(
-    { config, log, audit, onFatal, observer = noObserver, canonicalPath = (path) => path, work, clocks }: NodeOptions,
+    { config, log, audit, onFatal, observer = noObserver, work, clocks }: NodeOptions,
     { seal, providers, random: sealRandom }: OpenedSeal,
     directory: DataDirectory,
   ) {
@@ -97,7 +95,7 @@ export class Node {
     this.#leadershipObserver = new LeadershipObserver(observer, () => performance.now());
     const clock = new NodeClock({ log, ...(clocks && { read: clocks }) });
     const secondaries = confirmationOf(() => clusterMember);
-    const loaderParts = { config, log, clock, observer, canonicalPath, sealRandom, secondaries };
+    const loaderParts = { config, log, clock, observer, sealRandom, secondaries };
     const serviceLoader = new ServiceLoader(loaderParts, () => this.#servicesChanged());
     const isActive = (): boolean => this.active;
     const ties = { engine: () => clusterMember.engine, peers: () => clusterMember.peers };

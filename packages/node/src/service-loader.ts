@@ -11,8 +11,6 @@ interface ServiceLoaderParts {
   readonly log: Logger;
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
-  /** Returns the form of a path in which quotas count requests. */
-  readonly canonicalPath: (path: string) => string;
   /** Absent if the seal gives no random bytes. */
   readonly sealRandom: RandomSource | undefined;
   readonly secondaries: SecondaryConfirmation;
@@ -24,7 +22,6 @@ export class ServiceLoader {
   readonly #log: Logger;
   readonly #clock: NodeClock;
   readonly #observer: NodeObserver;
-  readonly #canonicalPath: (path: string) => string;
   readonly #sealRandom: RandomSource | undefined;
   readonly #secondaries: SecondaryConfirmation;
   readonly #onChange: () => void;
@@ -35,15 +32,11 @@ export class ServiceLoader {
   #sealChanges = 0;
 
   /** @param onChange - called when the services were loaded or closed */
-  constructor(
-    { config, log, clock, observer, canonicalPath, sealRandom, secondaries }: ServiceLoaderParts,
-    onChange: () => void,
-  ) {
+  constructor({ config, log, clock, observer, sealRandom, secondaries }: ServiceLoaderParts, onChange: () => void) {
     this.#config = config;
     this.#log = log;
     this.#clock = clock;
     this.#observer = observer;
-    this.#canonicalPath = canonicalPath;
     this.#sealRandom = sealRandom;
     this.#secondaries = secondaries;
     this.#onChange = onChange;
@@ -102,7 +95,6 @@ export class ServiceLoader {
       const services = await loadServices(store, {
         config: this.#config,
         clock: this.#clock,
-        canonicalPath: this.#canonicalPath,
         tracer: this.#observer.tracer,
         sealRandom: this.#sealRandom,
         secondaries: this.#secondaries,

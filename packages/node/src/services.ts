@@ -29,7 +29,6 @@ const servingThreads = (config: Pick<Config, 'workers'>): number => 1 + gatewayC
 
 /**
  * Loads the services from the decrypted records.
- * @param canonicalPath - returns the form of a path in which quotas count requests
  * @param onFailure - called when the services can no longer follow changes of the records
  * @throws StoreError, or an error when a record cannot be read
  */
@@ -38,7 +37,6 @@ export async function loadServices(
   {
     config,
     clock,
-    canonicalPath,
     tracer,
     sealRandom,
     secondaries,
@@ -46,7 +44,6 @@ export async function loadServices(
   }: {
     readonly config: Config;
     readonly clock: Pick<NodeClock, 'now' | 'dueNow'> & ClockDisputes;
-    readonly canonicalPath: (path: string) => string;
     readonly tracer: Tracer | undefined;
     readonly sealRandom: RandomSource | undefined;
     /** Absent in a gateway, which makes no keys. */
@@ -75,7 +72,6 @@ export async function loadServices(
     limits: tokenLimits(config),
     sources: keySources(config.jwks_files),
     threads: servingThreads(config),
-    canonicalPath,
   });
   try {
     await access.quotas.open();

@@ -1,7 +1,7 @@
 // The script of a gateway thread (decision 105).
 import module from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
-import { allRoutes, createGatewayRouter, Limits, PathForms } from '@transitd/api';
+import { allRoutes, createGatewayRouter, Limits } from '@transitd/api';
 import { Connections, reading, uncountedBytes, unreadResponses } from '@transitd/http';
 import { GatewayServices, gatewayCount } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
@@ -28,12 +28,10 @@ const noMetrics = (): never => {
   throw new InvariantViolation('a gateway renders no metrics');
 };
 const routes = allRoutes({ prometheus: noMetrics, json: noMetrics });
-const forms = new PathForms(() => routes);
 const services = new GatewayServices({
   config,
   memory,
   row,
-  canonicalPath: (path) => forms.canonical(path),
   onLost: (reason) => post({ kind: 'lost', reason }),
 });
 const own = threadLimits(divided, row);

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { allRoutes, Limits, PathForms } from '@transitd/api';
+import { allRoutes, Limits } from '@transitd/api';
 import { AuditDevices } from '@transitd/audit';
 import { BarrierError } from '@transitd/barrier';
 import { type Config, type ListenerConfig, tlsContext } from '@transitd/configuration';
@@ -55,11 +55,8 @@ export async function runServer(given: Config, { dev, reread }: RunOptions = {})
   const tracing = openTracing(config, log, metrics.spans);
   const tracer = tracing?.tracer;
   const routes = allRoutes(metrics, audit, nodeLog);
-  const forms = new PathForms(() => routes);
-  const canonicalPath = (path: string): string => forms.canonical(path);
   const observer = { ...metrics.observer, ...(tracer && { tracer }) };
-  const open = () =>
-    Node.open({ config, log, audit, onFatal: stopOnFault(log), observer, canonicalPath, work: () => metrics.work() });
+  const open = () => Node.open({ config, log, audit, onFatal: stopOnFault(log), observer, work: () => metrics.work() });
   // A stop does not wait until the node is open: like a crash, a stop may interrupt the opening at any point.
   const opened = await Promise.race([stop.requested, openOrExitCode(open, log)]);
   if (typeof opened === 'number') return opened;

@@ -177,7 +177,7 @@ export class Policies {
     const lower = policyName(name);
     if (lower === 'root' || lower === wrappingPolicy) throw invalidRequest(`cannot update "${lower}" policy`);
     const text = plainText(given);
-    const parsed = await runInSlices(policySteps(text, { strict: true }), new TimeSlice(accessTurns));
+    const parsed = await runInSlices(policySteps(text), new TimeSlice(accessTurns));
     const value = Buffer.concat([Buffer.of(format), Buffer.from(text, 'utf8')]);
     await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value }] });
     return noticesOf(parsed);
@@ -249,7 +249,7 @@ export class Policies {
 /** Every text is parsed before it is written, so a stored text that cannot be parsed comes from a newer version. */
 async function parseStored(text: string): Promise<Policy> {
   try {
-    return (await runInSlices(policySteps(text, { strict: false }), new TimeSlice(accessTurns))).policy;
+    return (await runInSlices(policySteps(text), new TimeSlice(accessTurns))).policy;
   } catch (error) {
     throw recordUnreadable({ cause: error });
   }

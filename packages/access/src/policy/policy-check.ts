@@ -33,7 +33,7 @@ export async function checkPolicy(
   clocks: { readonly nowMs: number; readonly dueNowMs: number },
 ): Promise<PolicyCheck> {
   const slice = new TimeSlice(accessTurns);
-  const parsed = await runInSlices(policySteps(plainText(text), { strict: true }), slice);
+  const parsed = await runInSlices(policySteps(plainText(text)), slice);
   const rules = inForce(parsed.policy, clocks);
   const acl = await Acl.compile([rules]);
   const decisions: PathDecision[] = [];

@@ -43,13 +43,12 @@ const tooLarge = (): AccessError => new AccessError('policy_too_large', `a polic
 
 /**
  * Parses a policy: JSON if the text begins with a brace, else HCL.
- * @param strict - false for stored policies: malformed templates, which have no effect, are accepted
  * @throws AccessError `invalid_policy` with line and column of each mistake
  */
-export function* policySteps(text: string, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
+export function* policySteps(text: string): Steps<ParsedPolicy> {
   try {
     yield* checkValues(text);
-    return yield* readPolicy(yield* /^\s*\{/.test(text) ? parseJson(text) : parseHcl(text), { strict });
+    return yield* readPolicy(yield* /^\s*\{/.test(text) ? parseJson(text) : parseHcl(text));
   } catch (error) {
     const mistakes = error instanceof PolicyMistakes ? error.mistakes : error instanceof PolicyMistake ? [error] : undefined;
     if (mistakes === undefined) throw error;
@@ -72,7 +71,7 @@ function* checkValues(text: string): Steps<void> {
  * Parses a policy without yielding to other work, for short texts and command-line tools.
  * @throws AccessError `invalid_policy` with line and column
  */
-export const parsePolicy = (text: string): Policy => runAtOnce(policySteps(text, { strict: true })).policy;
+export const parsePolicy = (text: string): Policy => runAtOnce(policySteps(text)).policy;
 
 /**
  * Returns whether a policy alone permits a request. No server is needed.

@@ -42,8 +42,8 @@ const rulesMax = 5000;
 /** Maximum number of mistakes that are reported at once. */
 const mistakesMax = 10;
 
-/** Reads the rules of a policy. @param strict - whether to refuse a malformed template @throws PolicyMistake, PolicyMistakes */
-export function* readPolicy(document: Document, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
+/** Reads the rules of a policy. @throws PolicyMistake, PolicyMistakes */
+export function* readPolicy(document: Document): Steps<ParsedPolicy> {
   const rules: PathRule[] = [];
   const found: Noticed = { templates: 0, pages: 0, temporary: 0, inVain: new Set() };
   const mistakes: PolicyMistake[] = [];
@@ -58,7 +58,7 @@ export function* readPolicy(document: Document, { strict }: { readonly strict: b
         if (blocks > rulesMax) throw new PolicyMistake(path.at, `a policy must have at most ${rulesMax} path blocks`);
         const rule = { path: pathOf(path), ...readRule(block, found, mistakes) };
         if (mistakes.length >= mistakesMax) throw new PolicyMistakes(mistakes);
-        if (isTemplate(path, { strict })) found.templates += 1;
+        if (isTemplate(path)) found.templates += 1;
         else rules.push(rule);
       }
     }
@@ -96,12 +96,12 @@ function noticesOf({ templates, pages, temporary, inVain }: Noticed): string[] {
 /**
  * Returns whether a path has a template. Vault and OpenBao fill templates with the caller's identity, and such a rule matches nothing
  * for a token without an identity. In transitd no token has an identity, so the rule never matches.
- * @throws PolicyMistake when strict, for a template that is unbalanced or empty
+ * @throws PolicyMistake for a template that is unbalanced or empty
  */
-function isTemplate({ name, at }: Member, { strict }: { readonly strict: boolean }): boolean {
+function isTemplate({ name, at }: Member): boolean {
   if (!name.includes('{{') && !name.includes('}}')) return false;
   const rest = name.replace(/\{\{([^{}]*)\}\}/g, (_whole, inside: string) => (inside.trim() === '' ? '{{' : ''));
-  if (strict && (rest.includes('{{') || rest.includes('}}')))
+  if (rest.includes('{{') || rest.includes('}}'))
     throw new PolicyMistake(at, 'failed to validate policy templating: "{{" and "}}" must enclose a name, in pairs');
   return true;
 }

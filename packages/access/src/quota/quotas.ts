@@ -43,8 +43,6 @@ export interface QuotasOptions {
    * limit.
    */
   readonly callersMax?: number;
-  /** Returns the form of a path under which requests are counted. When absent, the path itself is used. */
-  readonly canonicalPath?: (path: string) => string;
 }
 
 /** Rate limits. Each node counts requests by itself, in memory; the quotas are stored. */
@@ -52,7 +50,6 @@ export class Quotas {
   readonly #store: Store;
   readonly #now: () => number;
   readonly #callersMax: number;
-  readonly #canonicalPath: (path: string) => string;
   readonly #unwatch: () => void;
   /** The most specific path first, so that the first match applies. */
   #quotas: readonly Quota[] = [];
@@ -67,9 +64,8 @@ export class Quotas {
   #changed = 0;
   #included = 0;
 
-  constructor({ store, now, callersMax = 65_536, canonicalPath = (path) => path }: QuotasOptions) {
+  constructor({ store, now, callersMax = 65_536 }: QuotasOptions) {
     this.#store = store;
-    this.#canonicalPath = canonicalPath;
     this.#callersMax = callersMax;
     this.#now = now;
     this.#unwatch = store.watch('access/quota', () => {
@@ -120,7 +116,7 @@ export class Quotas {
   /** Finds a quota by name. @throws AccessError `record_unreadable`; StoreError */
   async find(name: string): Promise<Quota | undefined> {
     const record = isRoleName(name) ? await this.#store.get(prefix + name) : undefined;
-    return record && this.#decoded(record.value);
+    return record && decodeQuota(record.value);
   }
 
   /** Returns all names, sorted. */
@@ -144,7 +140,7 @@ export class Quotas {
       const present = await this.#store.get(path);
       const all = await this.#all();
       if (present === undefined && all.length >= quotasMax) throw invalidRequest(`at most ${quotasMax} quotas are allowed`);
-      const quota = changedQuota(name, present && this.#decoded(present.value), change);
+      const quota = changedQuota(name, present && decodeQuota(present.value), change);
       const twin = all.find((each) => each.name !== name && countSameRequests(each, quota));
       if (twin !== undefined)
         throw invalidRequest(
@@ -169,7 +165,7 @@ export class Quotas {
   /** Changes the given settings. @throws AccessError `invalid_request`; StoreError */
   async configure(change: { readonly [Name in keyof QuotaConfig]?: QuotaConfig[Name] | undefined }): Promise<void> {
     const record = await this.#store.get(configPath);
-    const present = this.#decodedConfig(record?.value);
+    const present = configOf(record?.value);
     const config = checkQuotaConfig({
       responseHeaders: change.responseHeaders ?? present.responseHeaders,
       exemptPaths: change.exemptPaths ?? present.exemptPaths,
@@ -181,22 +177,6 @@ export class Quotas {
 
   close(): void {
     this.#unwatch();
-  }
-
-  /**
-   * Decodes a quota and canonicalizes its path. Older records contain the path as the operator wrote it, and no request would match
-   * that form.
-   */
-  #decoded(stored: Uint8Array): Quota {
-    const quota = decodeQuota(stored);
-    return { ...quota, path: this.#canonicalPath(quota.path) };
-  }
-
-  /** Decodes the settings and canonicalizes the exempt paths; returns the defaults when there is no record. */
-  #decodedConfig(stored: Uint8Array | undefined): QuotaConfig {
-    if (stored === undefined) return newQuotaConfig;
-    const config = decodeQuotaConfig(stored);
-    return { ...config, exemptPaths: config.exemptPaths.map(this.#canonicalPath) };
   }
 
   #quotaOf(path: string): Quota | undefined {
@@ -228,14 +208,18 @@ export class Quotas {
     for (const key of this.#buckets.keys()) if (!same.has(key.slice(0, key.indexOf('\n')))) this.#buckets.delete(key);
     this.#byToken = quotas.some(({ groupBy }) => groupBy === 'token');
     this.#quotas = quotas.sort(mostSpecificFirst);
-    this.#config = this.#decodedConfig(record?.value);
+    this.#config = configOf(record?.value);
     this.#included = changed;
   }
 
   async #all(): Promise<Quota[]> {
     const quotas: Quota[] = [];
     for await (const records of pagesBelow(this.#store, { prefix }))
-      for (const { value } of records) quotas.push(this.#decoded(value));
+      for (const { value } of records) quotas.push(decodeQuota(value));
     return quotas;
   }
 }
+
+/** Decodes the settings; returns the defaults when there is no record. */
+const configOf = (stored: Uint8Array | undefined): QuotaConfig =>
+  stored === undefined ? newQuotaConfig : decodeQuotaConfig(stored);

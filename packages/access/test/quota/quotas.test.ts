@@ -206,22 +206,6 @@ describe('quotas', () => {
       expect(quotaMatches(pattern, path)).to.equal(expected);
     });
 
-  it('apply to the canonical form of a stored path', async () => {
-    const store = memoryStore();
-    const { quotas: before } = await withQuotas(store);
-    await before.write('q', { path: 'auth/up/login/Amy', rate: 1, intervalS: 60 });
-    await before.configure({ exemptPaths: ['auth/up/login/BOB'] });
-    before.close();
-    const quotas = new Quotas({ store, now: () => 0, canonicalPath: (path) => path.toLowerCase() });
-    await quotas.open();
-    expect(quotas.admit('auth/up/login/amy', '192.0.2.1')?.remaining).to.equal(0);
-    expect(() => quotas.admit('auth/up/login/amy', '192.0.2.1')).to.throw(RateLimited);
-    expect(quotas.config.exemptPaths).to.deep.equal(['auth/up/login/bob']);
-    await quotas.write('q', { rate: 2 });
-    expect((await quotas.find('q'))?.path).to.equal('auth/up/login/amy');
-    quotas.close();
-  });
-
   it('may count a request from the moment of a change until the changed quotas are read', async () => {
     const { store, quotas } = await withQuotas();
     const other = new Quotas({ store, now: () => 0 });
