@@ -1,6 +1,6 @@
 import type { Principal } from '@transitd/access';
 import { type JsonRules, parseJsonInSlices, runInSlices, type Steps, TaskLimit } from '@transitd/event-loop';
-import { anything, bodyText, type JsonSchema, type Reply, type Verb } from '@transitd/http';
+import { anything, bodyText, isStreamed, type JsonSchema, joined, Rendered, type Reply, type Verb } from '@transitd/http';
 import type { HashText } from './audit-key.ts';
 import { hashedData, hashedRequest } from './hashed-text.ts';
 import { withoutTextsOf, withoutTokens } from './quoted-texts.ts';
@@ -109,31 +109,43 @@ export interface AuditedResponse extends Pick<AuditedRequest, 'data' | 'mount'> 
   readonly repeatsData: boolean;
 }
 
-/** Longer bodies take milliseconds to parse. */
+/** Longer texts take milliseconds to parse. */
 const parsedAtOnceCharsMax = 64 * 1024;
 /**
- * Long responses are recorded one after the other: their values take twenty times the memory of their text, and the responses of an
+ * Long texts are parsed and recorded one after the other: their values take twenty times the memory of their text, and the responses of an
  * unwrap can have a million values, for which the request has reserved none.
  */
-const longResponses = new TaskLimit(1);
+const longTexts = new TaskLimit(1);
 
 /** Returns the entry that is written before the response is sent. */
 export async function responseEntry(fields: RequestFields, response: AuditedResponse, hash: HashText): Promise<string> {
-  const body = jsonOf(response.reply);
-  const entry = (): Promise<string> => entryOf(fields, response, body, hash);
-  return body !== undefined && body.length > parsedAtOnceCharsMax ? longResponses.run(entry) : entry();
+  const { reply } = response;
+  if ('errors' in reply) return entryOf(fields, response, { errors: reply.errors }, hash);
+  if ('json' in reply) return entryOf(fields, response, { data: reply.json }, hash);
+  if (isStreamed(reply)) return entryOf(fields, response, {}, hash);
+  if (!('envelope' in reply)) return parsedFirst(textOf(reply), (content) => entryOf(fields, response, membersOf(content), hash));
+  const { data, ...members } = reply.envelope;
+  if (!(data instanceof Rendered)) return entryOf(fields, response, { ...members, data }, hash);
+  return parsedFirst(joined(data.json), (content) => entryOf(fields, response, { ...members, data: content }, hash));
 }
 
 async function entryOf(
   { auth, request, ...rest }: RequestFields,
   { reply, data, mount, time, repeatsData }: AuditedResponse,
-  body: string | undefined,
+  content: Content,
   hash: HashText,
 ): Promise<string> {
-  const content = body === undefined ? undefined : await parsed(body);
   const { error, ...fields } = await runInSlices(replyFields(content, data, { hash, repeatsData }));
   const response = jsonObject({ status: reply.status, ...mountFields(mount) }, fields);
   return jsonObject({ time, type: 'response' }, { auth, request, response, ...rest, ...(error !== undefined && { error }) });
+}
+
+/** The members of a response that are recorded. */
+interface Content {
+  readonly errors?: readonly unknown[];
+  readonly data?: unknown;
+  readonly auth?: unknown;
+  readonly wrapInfo?: unknown;
 }
 
 /** The parts of a response that are recorded, as JSON text. */
@@ -152,40 +164,46 @@ const rules: JsonRules = {
   refusal: (reason) => new SyntaxError(reason),
 };
 
-/** Returns the body of a response as text; undefined if it is not JSON, or if a part of it is read only while it is sent. */
-function jsonOf(reply: Reply): string | undefined {
-  const { headers, stream } = reply;
-  return stream === undefined && headers?.['Content-Type'] === undefined ? bodyText(reply) : undefined;
+/** Returns the content of an unwrapped or raw response; undefined if it is not JSON. */
+const textOf = (reply: Reply): string | undefined =>
+  reply.headers?.['Content-Type'] === undefined ? bodyText(reply) : undefined;
+
+/** Passes on the value of a JSON text; undefined for any other text. Neither it nor the parser's error, which quotes it, is recorded. */
+async function parsedFirst(text: string | undefined, use: (content: unknown) => Promise<string>): Promise<string> {
+  if (text === undefined) return use(undefined);
+  if (text.length <= parsedAtOnceCharsMax) return use(parsed(text));
+  return longTexts.run(async () => use(await parseJsonInSlices(text, rules).catch(() => undefined)));
 }
 
-/** Returns undefined for a body that is not JSON. Neither this body nor the parser's error, which quotes it, is recorded. */
-async function parsed(body: string): Promise<unknown> {
+function parsed(text: string): unknown {
   try {
-    return body.length > parsedAtOnceCharsMax ? await parseJsonInSlices(body, rules) : JSON.parse(body);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
 }
 
+/** Returns the members of a response that was encoded before. */
+function membersOf(content: unknown): Content {
+  const { errors, data, auth, wrap_info: wrapInfo } = Object(content) as Readonly<Record<string, unknown>>;
+  if (Array.isArray(errors)) return { errors };
+  return Object.hasOwn(Object(content), 'wrap_info') ? { data, auth, wrapInfo } : { data: content };
+}
+
 function* replyFields(
-  content: unknown,
+  { errors, data, auth, wrapInfo }: Content,
   requestData: object | undefined,
   { hash, repeatsData }: { readonly hash: HashText; readonly repeatsData: boolean },
 ): Steps<ReplyFields> {
-  const { errors, data, auth, wrap_info: wrapInfo } = Object(content) as Readonly<Record<string, unknown>>;
-  if (Array.isArray(errors)) {
+  if (errors !== undefined) {
     const message = yield* withoutTextsOf(requestData, errors.join('; '), hash);
     return { error: JSON.stringify(withoutTokens(message, hash)) };
   }
-  const isEnveloped = Object.hasOwn(Object(content), 'wrap_info');
-  const result = isEnveloped ? data : content;
   return {
-    ...(result !== null &&
-      result !== undefined && {
-        data: yield* repeatsData ? hashedRequest(result, anything, hash) : hashedData(result, hash),
-      }),
-    ...(isEnveloped && isObject(auth) && { auth: yield* authFields(auth, hash) }),
-    ...(isEnveloped && isObject(wrapInfo) && { wrap_info: yield* wrapInfoFields(wrapInfo, hash) }),
+    ...(data !== null &&
+      data !== undefined && { data: yield* repeatsData ? hashedRequest(data, anything, hash) : hashedData(data, hash) }),
+    ...(isObject(auth) && { auth: yield* authFields(auth, hash) }),
+    ...(isObject(wrapInfo) && { wrap_info: yield* wrapInfoFields(wrapInfo, hash) }),
   };
 }
 

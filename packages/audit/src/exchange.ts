@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '@transitd/access';
 import { runInSlices } from '@transitd/event-loop';
-import { type JsonSchema, type Reply, RequestError, replyWithRequestId, type Verb } from '@transitd/http';
+import { type JsonSchema, type Reply, RequestError, type Verb } from '@transitd/http';
 import type { AuditWriter, EntryType } from './audit-devices.ts';
 import type { AuditKey, HashText } from './audit-key.ts';
 import { type AuditedMount, type RequestFields, requestEntry, requestFields, responseEntry } from './entry.ts';
@@ -92,7 +92,7 @@ export class Exchange {
     const failure = isDone ? unrecordedOutcome(reply.status) : nothingDone;
     if (!this.#begun) await this.#writeRequest(failure);
     const time = new Date().toISOString();
-    const response = replyWithRequestId(reply, this.#id);
+    const response = { ...reply, requestId: this.#id };
     const { repeatsData = false } = this.#parts;
     await this.#write('response', failure, ({ hash, fields }) =>
       responseEntry(fields, { reply: response, data: this.#data, mount: this.#mount, time, repeatsData }, hash),

@@ -52,6 +52,7 @@ class Hashing {
     if (typeof value === 'string')
       return JSON.stringify(algorithmFields.has(field) && algorithm.test(value) ? value : this.#hash(value));
     if (Array.isArray(value)) return yield* this.#list(value, schema.items ?? anything);
+    if (hasJsonForm(value)) return yield* this.textOf(value.toJSON(), schema, field);
     if (typeof value === 'object' && value !== null) return yield* this.#members(value, schema);
     return JSON.stringify(value) ?? 'null';
   }
@@ -65,6 +66,7 @@ class Hashing {
   *#members(members: object, schema: JsonSchema): Steps<string> {
     let texts = '';
     for (const [name, member] of Object.entries(members)) {
+      if (member === undefined) continue; // as in the JSON of a response
       const declared = memberSchema(schema, name);
       const shown = JSON.stringify(declared === undefined ? this.#hash(name) : name);
       const text = yield* this.textOf(member, declared ?? anything, declared === undefined ? '' : name);
@@ -73,6 +75,10 @@ class Hashing {
     return `{${texts}}`;
   }
 }
+
+/** Returns whether a value, such as a date, has another form in JSON. */
+const hasJsonForm = (value: unknown): value is { toJSON(): unknown } =>
+  typeof (value as { readonly toJSON?: unknown } | null | undefined)?.toJSON === 'function';
 
 /** Returns the schema of a member; undefined when it is not declared. A map declares every name. */
 function memberSchema(

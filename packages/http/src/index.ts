@@ -61,24 +61,23 @@ export { WorkLimit } from './limits/work-limit.ts';
 export { parsePath, type Query, type RequestPath } from './path.ts';
 export { announcesBody } from './reply/announced-body.ts';
 export { endAfterDrain } from './reply/drain.ts';
+export { bodyBytesOf, bodyText, type Encoded, encode, joined } from './reply/encode.ts';
+export { withoutWarnings, withWarnings } from './reply/failure-with-warnings.ts';
+export { type RefusalStatus, refusalReply, refused, refusedForNow } from './reply/refusal.ts';
 export {
   authReply,
   dataReply,
-  envelope,
-  envelopeInPieces,
-  errorsBody,
-  keptDataReply,
-  longDataReply,
+  discardReply,
+  type Envelope,
+  isStreamed,
   noContentReply,
-  replyWithRequestId,
+  Rendered,
+  type Reply,
   replyWithWarnings,
   topLevelDataReply,
   wrapReply,
   writtenReply,
-} from './reply/envelope.ts';
-export { withoutWarnings, withWarnings } from './reply/failure-with-warnings.ts';
-export { type RefusalStatus, refusalReply, refused, refusedForNow } from './reply/refusal.ts';
-export { bodyBytesOf, bodyText, type Reply, sendReply, strictTransportSecurity } from './reply/reply.ts';
+} from './reply/reply.ts';
 export {
   noHandler,
   overloaded,
@@ -91,6 +90,7 @@ export {
   unsupportedOperation,
   unsupportedPath,
 } from './reply/request-error.ts';
+export { sendReply, strictTransportSecurity } from './reply/send.ts';
 export { notInitialized, unavailable } from './reply/unavailable.ts';
 export { unreadResponses } from './reply/unread-responses.ts';
 export {

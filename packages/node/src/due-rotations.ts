@@ -1,5 +1,5 @@
 import { type AuditWriter, Exchange } from '@transitd/audit';
-import { errorsBody, type JsonSchema } from '@transitd/http';
+import type { JsonSchema } from '@transitd/http';
 import { type Logger, reasonOf } from '@transitd/process';
 import type { DueRotation } from '@transitd/transit-engine';
 import { accessorOf, type Mount } from './mounts/mounts.ts';
@@ -41,14 +41,14 @@ export const recordedRotation =
     try {
       version = await rotate();
     } catch (error) {
-      await exchange?.end({ status: 500, body: errorsBody([reasonOf(error)]) });
+      await exchange?.end({ status: 500, errors: [reasonOf(error)] });
       throw error;
     }
     if (version !== undefined) log.info({ mount: mount.path, key: name, version }, 'rotated a key that was due');
     await exchange?.end(
       version === undefined
-        ? { status: 409, body: errorsBody(['the key is not due any more']) }
-        : { status: 200, body: JSON.stringify({ latest_version: version }) },
+        ? { status: 409, errors: ['the key is not due any more'] }
+        : { status: 200, json: { latest_version: version } },
     );
     return version;
   };

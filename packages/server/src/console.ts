@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { builtFiles, securityHeaders } from '@transitd/console';
-import { announcesBody, errorsBody, sendReply, strictTransportSecurity } from '@transitd/http';
+import { announcesBody, sendReply, strictTransportSecurity } from '@transitd/http';
 
 const root = '/ui/';
 const headersOfAll = { ...securityHeaders, 'Strict-Transport-Security': strictTransportSecurity };
@@ -44,11 +44,7 @@ function targetOf({ url = '' }: IncomingMessage): string {
 }
 
 function refuse(res: ServerResponse, status: number, headers: Readonly<Record<string, string>> = {}): void {
-  sendReply(
-    res,
-    { status, body: errorsBody([]), headers: { ...securityHeaders, ...headers } },
-    { head: res.req.method === 'HEAD' },
-  );
+  sendReply(res, { status, errors: [], headers: { ...securityHeaders, ...headers } }, { head: res.req.method === 'HEAD' });
 }
 
 function serve(req: IncomingMessage, res: ServerResponse, { type, hash, plain, compressed }: Served): void {

@@ -70,7 +70,7 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
     about: `Read \`${first}\` of a role`,
     takes: { name },
     answers: answers.data(object(underAllNames(schema))),
-    run: async (context, call) => dataReply(JSON.stringify(underAllNames(show(await requireRole(context, call))))),
+    run: async (context, call) => dataReply(underAllNames(show(await requireRole(context, call)))),
   });
   const write = methodHandler({
     about: `Set \`${first}\` of a role; other fields keep their values`,
@@ -113,7 +113,7 @@ const readLocal = methodHandler({
   answers: answers.data(object({ local_secret_ids: { const: false } })),
   run: async (context, call) => {
     await requireRole(context, call);
-    return dataReply(JSON.stringify({ local_secret_ids: false }));
+    return dataReply({ local_secret_ids: false });
   },
 });
 

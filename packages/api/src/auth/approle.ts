@@ -96,7 +96,7 @@ export const readAppRole = methodHandler({
       secret_id_ttl: role.secretIdTtlS,
       ...tokenSettingsJson(role.token),
     };
-    return dataReply(JSON.stringify(data));
+    return dataReply(data);
   },
 });
 
@@ -116,7 +116,7 @@ export const listAppRoles = methodHandler({
   run: async ({ services, mount }) => {
     const keys = await services.logins.approle.roles.list(mount.id);
     if (keys.length === 0) throw new RequestError('not_found', '');
-    return dataReply(JSON.stringify({ keys }));
+    return dataReply({ keys });
   },
 });
 
@@ -124,7 +124,7 @@ const readRoleId = methodHandler({
   about: 'Read the role ID',
   takes: { name },
   answers: answers.data(object({ role_id: string })),
-  run: async (context, call) => dataReply(JSON.stringify({ role_id: (await requireRole(context, call)).roleId })),
+  run: async (context, call) => dataReply({ role_id: (await requireRole(context, call)).roleId }),
 });
 
 const writeRoleId = methodHandler({
@@ -203,7 +203,7 @@ const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: Re
         secret_id_num_uses: secret.numUses,
         secret_id_ttl: secret.ttlS,
       };
-      return dataReply(JSON.stringify(data), warnings);
+      return dataReply(data, warnings);
     },
   });
 
@@ -217,21 +217,20 @@ const listSecretIds = methodHandler({
   run: async ({ services, mount }, call) => {
     const keys = await services.logins.approle.secretIdAccessors(mount, nameIn(call));
     if (keys.length === 0) throw new RequestError('not_found', '');
-    return dataReply(JSON.stringify({ keys }));
+    return dataReply({ keys });
   },
 });
 
-const secretJson = (secret: SecretId): string =>
-  JSON.stringify({
-    secret_id_accessor: secret.accessor,
-    cidr_list: secret.cidrs,
-    token_bound_cidrs: secret.tokenBoundCidrs,
-    creation_time: new Date(secret.createdMs).toISOString(),
-    expiration_time: secret.expiresMs === 0 ? '0001-01-01T00:00:00Z' : new Date(secret.expiresMs).toISOString(),
-    secret_id_num_uses: secret.usesLeft,
-    secret_id_ttl: secret.ttlS,
-    metadata: secret.meta,
-  });
+const secretJson = (secret: SecretId): object => ({
+  secret_id_accessor: secret.accessor,
+  cidr_list: secret.cidrs,
+  token_bound_cidrs: secret.tokenBoundCidrs,
+  creation_time: new Date(secret.createdMs).toISOString(),
+  expiration_time: secret.expiresMs === 0 ? '0001-01-01T00:00:00Z' : new Date(secret.expiresMs).toISOString(),
+  secret_id_num_uses: secret.usesLeft,
+  secret_id_ttl: secret.ttlS,
+  metadata: secret.meta,
+});
 
 const secretSchema = object({
   secret_id_accessor: string,

@@ -2,8 +2,8 @@ import type { Granted, TokenRecord } from '@transitd/access';
 import { authReply, type Reply } from '@transitd/http';
 
 /** Returns the member `auth` for a token. @param token - token ID; empty if the request contained only the accessor */
-export function authJson(token: string, { record, ttlS }: Granted): string {
-  return JSON.stringify({
+export function authJson(token: string, { record, ttlS }: Granted): object {
+  return {
     client_token: token,
     accessor: record.accessor,
     policies: record.policies,
@@ -16,7 +16,7 @@ export function authJson(token: string, { record, ttlS }: Granted): string {
     orphan: record.parent === '',
     mfa_requirement: null,
     num_uses: Math.max(0, record.usesLeft),
-  });
+  };
 }
 
 export const metaOf = ({ meta }: TokenRecord): TokenRecord['meta'] | null => (Object.keys(meta).length === 0 ? null : meta);

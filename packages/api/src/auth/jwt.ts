@@ -128,7 +128,7 @@ const readConfig = methodHandler({
       namespace_in_state: true,
       ...config.inert,
     };
-    return dataReply(JSON.stringify(data));
+    return dataReply(data);
   },
 });
 
@@ -215,7 +215,7 @@ export const readJwtRole = methodHandler({
       ...role.inert,
       ...tokenSettingsJson(role.token),
     };
-    return dataReply(JSON.stringify(data));
+    return dataReply(data);
   },
 });
 
@@ -235,7 +235,7 @@ export const listJwtRoles = methodHandler({
   run: async ({ services, mount }) => {
     const keys = await services.logins.jwt.roles.list(mount.id);
     if (keys.length === 0) throw new RequestError('not_found', '');
-    return dataReply(JSON.stringify({ keys }));
+    return dataReply({ keys });
   },
 });
 

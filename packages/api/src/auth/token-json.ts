@@ -5,9 +5,9 @@ import { metaOf } from './auth-json.ts';
 const seconds = (ms: number): number => Math.floor(ms / 1000);
 
 /** Returns the properties of a token as JSON. @param token - the token ID; empty if only the accessor may be shown */
-export function tokenJson(token: string, record: TokenRecord, nowMs: number): string {
+export function tokenJson(token: string, record: TokenRecord, nowMs: number): object {
   const { periodS, renewedMs } = record;
-  return JSON.stringify({
+  return {
     accessor: record.accessor,
     ...(record.boundCidrs.length > 0 && { bound_cidrs: record.boundCidrs }),
     creation_time: seconds(record.createdMs),
@@ -29,7 +29,7 @@ export function tokenJson(token: string, record: TokenRecord, nowMs: number): st
     ...(record.role !== '' && { role: record.role }),
     ttl: ttlOf(record, nowMs),
     type: record.type,
-  });
+  };
 }
 
 /** Schema of `tokenJson`. Dates are RFC 3339 or Unix seconds; durations are in seconds. */

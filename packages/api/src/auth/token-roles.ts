@@ -43,26 +43,25 @@ const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
 
 /** Returns a role as the peers do: the period and the explicit maximum also under their older names. */
-const roleJson = (role: TokenRole): string =>
-  JSON.stringify({
-    name: role.name,
-    allowed_entity_aliases: [],
-    allowed_policies: role.allowedPolicies,
-    allowed_policies_glob: role.allowedPoliciesGlob,
-    disallowed_policies: role.disallowedPolicies,
-    disallowed_policies_glob: role.disallowedPoliciesGlob,
-    explicit_max_ttl: role.explicitMaxTtlS,
-    orphan: role.orphan,
-    path_suffix: role.pathSuffix,
-    period: role.periodS,
-    renewable: role.renewable,
-    token_bound_cidrs: role.boundCidrs,
-    token_explicit_max_ttl: role.explicitMaxTtlS,
-    token_no_default_policy: role.noDefaultPolicy,
-    token_num_uses: role.numUses,
-    token_period: role.periodS,
-    token_type: role.type,
-  });
+const roleJson = (role: TokenRole): object => ({
+  name: role.name,
+  allowed_entity_aliases: [],
+  allowed_policies: role.allowedPolicies,
+  allowed_policies_glob: role.allowedPoliciesGlob,
+  disallowed_policies: role.disallowedPolicies,
+  disallowed_policies_glob: role.disallowedPoliciesGlob,
+  explicit_max_ttl: role.explicitMaxTtlS,
+  orphan: role.orphan,
+  path_suffix: role.pathSuffix,
+  period: role.periodS,
+  renewable: role.renewable,
+  token_bound_cidrs: role.boundCidrs,
+  token_explicit_max_ttl: role.explicitMaxTtlS,
+  token_no_default_policy: role.noDefaultPolicy,
+  token_num_uses: role.numUses,
+  token_period: role.periodS,
+  token_type: role.type,
+});
 
 const roleSchema = object({
   name: string,
@@ -102,7 +101,7 @@ const list = tokenRoleOperation(
   async (roles) => {
     const keys = await roles.list();
     if (keys.length === 0) throw new RequestError('not_found', '');
-    return dataReply(JSON.stringify({ keys }));
+    return dataReply({ keys });
   },
 );
 

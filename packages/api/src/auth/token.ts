@@ -214,7 +214,7 @@ const revokeAccessor = tokenOperation(
 const accessors = tokenOperation(
   'token-accessors',
   { about: 'List the accessors of all tokens', answers: answers.names },
-  async ({ services }) => dataReply(JSON.stringify({ keys: await services.registry.accessors() })),
+  async ({ services }) => dataReply({ keys: await services.registry.accessors() }),
   { capability: 'list', sudo: true },
 );
 
@@ -233,7 +233,7 @@ const tidy = tokenOperation(
       removed += swept.removed;
       if (swept.removed < tidyPiece) break;
     }
-    return { ...dataReply('null', [`${removed} expired or revoked tokens were deleted`]), status: 202 };
+    return { ...dataReply(null, [`${removed} expired or revoked tokens were deleted`]), status: 202 };
   },
 );
 

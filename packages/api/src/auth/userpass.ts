@@ -69,7 +69,7 @@ const read = methodHandler({
   about: 'Read a user',
   takes: { name },
   answers: answers.data(object(tokenSettingsMembers)),
-  run: async (context, call) => dataReply(JSON.stringify(tokenSettingsJson((await requireUser(context, call)).token))),
+  run: async (context, call) => dataReply(tokenSettingsJson((await requireUser(context, call)).token)),
 });
 
 const remove = methodHandler({
@@ -88,7 +88,7 @@ const list = methodHandler({
   run: async ({ services, mount }) => {
     const keys = await services.logins.userpass.users.list(mount.id);
     if (keys.length === 0) throw new RequestError('not_found', '');
-    return dataReply(JSON.stringify({ keys }));
+    return dataReply({ keys });
   },
 });
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { plainAddress } from '@transitd/access';
 import { type AuditedMount, type AuditWriter, Exchange } from '@transitd/audit';
 import { forwardedByHeader } from '@transitd/cluster';
-import { type JsonSchema, membersOf, type Reply, RequestError } from '@transitd/http';
+import { discardReply, type JsonSchema, membersOf, type Reply, RequestError } from '@transitd/http';
 import { accessorOf, type Node, type Services } from '@transitd/node';
 import type { Operation } from '../operation/operation.ts';
 import { leadershipTransferred } from './forwarding.ts';
@@ -60,7 +60,7 @@ export async function recorded(
     const answer = await exchange.end(reply);
     return outcome instanceof Transferred ? outcome : new Replied(answer);
   } catch (error) {
-    reply.stream?.destroy();
+    discardReply(reply);
     // The caller will not see the new token, so it is revoked.
     if (reply.issued !== undefined) await services?.registry.revoke({ token: reply.issued.token }).catch(() => false);
     return outcomeOf(error);

@@ -21,7 +21,7 @@ export function failureReply(
   const err =
     error instanceof Error ? { name: error.name, message: error.message, stack: error.stack } : { message: String(error) };
   log.error({ err }, 'internal error');
-  return { status: 500, body: '{"errors":["internal error"]}\n' };
+  return { status: 500, errors: ['internal error'] };
 }
 
 /** Returns the reply with the rate limit headers. */

@@ -17,7 +17,7 @@ const waitingMax = 1024;
 /** Asks the node that forwarded the request to try the next leader; nothing was executed. */
 export const leadershipTransferred: Reply = {
   status: 503,
-  body: '{"errors":["leadership was transferred to another node"]}\n',
+  errors: ['leadership was transferred to another node'],
   headers: { [leadershipTransferredHeader]: '1' },
 };
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callerGroup, type Principal, withinCidrs } from '@transitd/access';
 import type { AuditWriter, Exchange } from '@transitd/audit';
 import { turns } from '@transitd/event-loop';
-import { type BodyCaller, type Reply, sendReply, tokenOf, valuesBytesOf } from '@transitd/http';
+import { type BodyCaller, isStreamed, type Reply, sendReply, tokenOf, valuesBytesOf } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
 import type { GuardedOperation } from '../operation/operation.ts';
@@ -155,7 +155,7 @@ export class GatewayPipeline {
       isCurrent(this.#options.look(), request) && tokens.epoch === epoch && mounts.engines === engines;
     const { principal, granted } = await authorize(request, call);
     const reply = await operation.run({ node: noNode, services, principal, token }, granted);
-    if (reply.status >= 300 || reply.stream !== undefined || reply.issued !== undefined || !rightsHold()) return undefined;
+    if (reply.status >= 300 || isStreamed(reply) || reply.issued !== undefined || !rightsHold()) return undefined;
     if (exchange === undefined) return reply;
     const recorded = await exchange.end(reply, { isDone: false });
     return rightsHold() ? recorded : undefined; // looked at again, because writing the audit entries took time

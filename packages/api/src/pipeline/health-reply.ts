@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { healthAnswer, healthResponseText, parseHealthQuery } from '@transitd/health';
-import { errorsBody, namesNamespace, type Reply, type RequestPath } from '@transitd/http';
+import { namesNamespace, type Reply, type RequestPath } from '@transitd/http';
 import type { Node } from '@transitd/node';
 
 /** Returns whether a request may skip the queue for event-loop turns. Only `sys/health` may, and only in the spelling that probes use. */
@@ -13,7 +13,7 @@ export const asksHealth = ({ path, trailingSlash }: RequestPath): boolean => pat
 export function healthReply(node: Pick<Node, 'status'>, { method, headers }: IncomingMessage, { query }: RequestPath): Reply {
   // A refused HEAD has no body, so it has no content type either, not even that of the GET.
   const refused = (status: number, errors: readonly string[]): Reply =>
-    method === 'HEAD' ? { status } : { status, body: errorsBody(errors) };
+    method === 'HEAD' ? { status } : { status, errors: errors };
   if (method !== 'GET' && method !== 'HEAD') return refused(405, []);
   if (namesNamespace(headers)) return refused(400, ['operation unavailable in namespaces']);
   const requested = parseHealthQuery(query);

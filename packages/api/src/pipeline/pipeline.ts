@@ -73,8 +73,18 @@ export class Pipeline {
     metrics.requestMs.observe(ms);
     metrics.route(route.operation.name).observe(ms);
     metrics.responded(typeof answer === 'number' ? answer : answer.status);
-    if (typeof answer !== 'number') sendReply(res, answer, { head: false, address: () => addressOf(req, this.#options) });
+    if (typeof answer !== 'number') this.#send(req, res, answer);
     limits?.bodies.answered(res);
+  }
+
+  /** Data that has no JSON form is a fault of an operation, and becomes an internal error. */
+  #send(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
+    const options = { head: false, address: () => addressOf(req, this.#options) };
+    try {
+      sendReply(res, reply, options);
+    } catch (error) {
+      sendReply(res, this.#failure(new Refused(error)), options);
+    }
   }
 
   /** Ends the span of a request. Its attributes are constants of the route: no path, no name, nothing that a caller sent. */

@@ -1,5 +1,5 @@
 import type { Principal } from '@transitd/access';
-import { bodyBytesOf, bodyText, type Reply, wrapReply } from '@transitd/http';
+import { bodyBytesOf, type Encoded, encode, joined, type Reply, wrapReply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { StoreError, transactionBytesMax } from '@transitd/storage-fsm';
 
@@ -13,10 +13,12 @@ export async function wrapped(
   { path, wrapTtlS, owner }: { readonly path: string; readonly wrapTtlS: number; readonly owner: string },
 ): Promise<Reply> {
   const { status, issued } = reply;
-  if (reply.body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
+  if (reply.headers?.['Content-Type'] !== undefined) return reply;
   try {
-    checkSize(bodyBytesOf(reply.body));
-    const body = bodyText(reply) + (await restOf(reply));
+    const encoded = encode(reply);
+    if (encoded.body === undefined) return reply;
+    checkSize(bodyBytesOf(encoded.body));
+    const body = joined(encoded.body) + (await restOf(encoded));
     const answer = { owner, status, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '', body };
     return wrapReply(await wrapping.wrap(answer));
   } catch (error) {
@@ -31,7 +33,7 @@ function checkSize(bytes: number): void {
 }
 
 /** Returns the part of a body that is in a stream. @throws StoreError `too_large` if it cannot be stored */
-async function restOf({ stream }: Reply): Promise<string> {
+async function restOf({ stream }: Encoded): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of stream ?? []) {

@@ -29,7 +29,7 @@ const status = guarded({
   run: async ({ node }) => {
     const { level, highest, supported, members, waitsFor } = requireControl(node).status;
     const rows = members.map(({ name, levels }) => ({ node_id: name, oldest: levels.oldest, newest: levels.newest }));
-    return dataReply(JSON.stringify({ level, highest, supported, members: rows, waits_for: waitsFor }));
+    return dataReply({ level, highest, supported, members: rows, waits_for: waitsFor });
   },
 });
 
@@ -42,7 +42,7 @@ const raise = guarded({
   answers: answers.data(object({ level: integer })),
   capability: 'update',
   sudo: true,
-  run: async ({ node }, { values }) => dataReply(JSON.stringify({ level: await requireControl(node).raise(values.level) })),
+  run: async ({ node }, { values }) => dataReply({ level: await requireControl(node).raise(values.level) }),
 });
 
 /** Routes of the feature level. */

@@ -32,7 +32,7 @@ const decode = open({
       throw new RequestError('invalid_request', 'encoded_token and otp must be given, and have the same length once decoded');
     const token = Buffer.from(masked.map((byte, at) => byte ^ (mask[at] ?? 0))).toString('latin1');
     if (!/^[\x21-\x7e]+$/.test(token)) throw new RequestError('invalid_request', 'encoded_token does not belong to this otp');
-    return dataReply(JSON.stringify({ token }), warnings);
+    return dataReply({ token }, warnings);
   },
 });
 

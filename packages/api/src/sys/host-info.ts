@@ -36,7 +36,7 @@ const hostInfo = guarded({
       memory: { total: totalmem(), free: freemem(), rss: process.memoryUsage.rss() },
       timestamp: new Date().toISOString(),
     };
-    return dataReply(JSON.stringify(data));
+    return dataReply(data);
   },
 });
 

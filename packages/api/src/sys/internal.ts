@@ -99,12 +99,10 @@ const uiMounts = open({
     const principal = await asker(services, call, token);
     const secret = await seenOf(principal, services.mounts.list, ({ path }) => `${path}/`);
     const auth = await seenOf(principal, await services.logins.mounts.list(), ({ path }) => `auth/${path}/`);
-    return dataReply(
-      JSON.stringify({
-        auth: Object.fromEntries(auth.map(({ path, type, description }) => [`${path}/`, { type, description, options: null }])),
-        secret: Object.fromEntries(secret.map((mount) => [`${mount.path}/`, uiJson(mount)])),
-      }),
-    );
+    return dataReply({
+      auth: Object.fromEntries(auth.map(({ path, type, description }) => [`${path}/`, { type, description, options: null }])),
+      secret: Object.fromEntries(secret.map((mount) => [`${mount.path}/`, uiJson(mount)])),
+    });
   },
 });
 
@@ -128,7 +126,7 @@ const uiMount = guarded({
     // The response is the same for a missing mount and for a forbidden mount.
     if (serving === undefined || !(maySee(context.principal, serving.path) || maySee(context.principal, requestedPath)))
       throw permissionDenied();
-    return dataReply(JSON.stringify({ ...serving.json, path: serving.path }));
+    return dataReply({ ...serving.json, path: serving.path });
   },
 });
 
@@ -160,7 +158,7 @@ const resultantAcl = guarded({
     const rows = (rules: readonly { readonly path: string; readonly capabilities: readonly string[] }[]): object =>
       Object.fromEntries(rules.map((rule) => [rule.path, { capabilities: rule.capabilities }]));
     const { exact, glob } = rulesOf(principal);
-    return dataReply(JSON.stringify({ root: principal.root, exact_paths: rows(exact), glob_paths: rows(glob) }));
+    return dataReply({ root: principal.root, exact_paths: rows(exact), glob_paths: rows(glob) });
   },
 });
 
@@ -171,7 +169,7 @@ const counters = (name: string, counted: string, count: (context: Context) => Pr
     answers: answers.data(object({ counters: object({ [counted]: object({ total: integer }) }) })),
     capability: 'read',
     sudo: true,
-    run: async (context) => dataReply(JSON.stringify({ counters: await count(context) })),
+    run: async (context) => dataReply({ counters: await count(context) }),
   });
 
 const tokenCount = counters('counters-tokens', 'service_tokens', async ({ services }) => ({

@@ -99,7 +99,7 @@ const read = managedKeyOperation(
   'managed-keys-read',
   'read',
   { about: 'Read a managed key', takes: { name }, answers: answers.data(shownSchema) },
-  async ({ registry }, call) => dataReply(JSON.stringify(managedKeyJson(await registry.read(nameIn(call))))),
+  async ({ registry }, call) => dataReply(managedKeyJson(await registry.read(nameIn(call)))),
 );
 
 /** Returns a managed key as JSON without the PIN, which is write-only. */
@@ -127,7 +127,7 @@ const list = managedKeyOperation(
   async ({ registry }) => {
     const keys = await registry.list();
     if (keys.length === 0) throw new TransitError('not_found', 'no managed keys');
-    return dataReply(JSON.stringify({ keys }));
+    return dataReply({ keys });
   },
 );
 

@@ -36,7 +36,7 @@ const catalog = guarded({
     const detailed = Object.entries(kinds).flatMap(([type, names]) =>
       names.map((name) => ({ builtin: true, deprecation_status: 'supported', name, type, version })),
     );
-    return dataReply(JSON.stringify({ ...kinds, database: [], detailed }));
+    return dataReply({ ...kinds, database: [], detailed });
   },
 });
 
@@ -72,7 +72,7 @@ const configState = guarded({
   ),
   where: 'here',
   capability: 'read',
-  run: ({ node }) => dataReply(JSON.stringify(sanitized(node.config))),
+  run: ({ node }) => dataReply(sanitized(node.config)),
 });
 
 /** Streams the log of this node. */

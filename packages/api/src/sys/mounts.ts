@@ -230,7 +230,7 @@ const remount = mountOperation(
     const [from, to] = [values.from, values.to].map((path) => (path ?? '').replace(/^\/|\/$/g, ''));
     if (!from || !to) throw new RequestError('invalid_request', 'both "from" and "to" must be given');
     const id = await services.mounts.remount({ from, to });
-    return dataReply(JSON.stringify({ migration_id: id }), warnings);
+    return dataReply({ migration_id: id }, warnings);
   },
   { sudo: true },
 );
@@ -253,7 +253,7 @@ const remountStatus = mountOperation(
     const move = services.mounts.move(pathParam(call, 'id'));
     if (move === undefined) throw new RequestError('not_found', '');
     const info = { source_mount: `${move.from}/`, target_mount: `${move.to}/`, status: 'success' };
-    return dataReply(JSON.stringify({ migration_id: move.id, migration_info: info }));
+    return dataReply({ migration_id: move.id, migration_info: info });
   },
 );
 

@@ -25,7 +25,7 @@ const nodes = guarded({
   where: 'here',
   run: async (context, { path, wrapTtlS, values }) => {
     const { reports } = context.node;
-    if (values.follow !== true) return dataReply(JSON.stringify(await reports.view()));
+    if (values.follow !== true) return dataReply(await reports.view());
     if (wrapTtlS !== undefined) throw new RequestError('invalid_request', 'this response cannot be wrapped');
     const hasRights = continuedRights(context, path, 'read');
     // A cluster that becomes a secondary, or is demoted or superseded, refuses this path.

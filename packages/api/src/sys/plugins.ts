@@ -49,7 +49,7 @@ const reloadByName = guarded({
 
 async function reloaded({ mounts }: Services, paths: readonly string[], warnings: readonly string[]): Promise<Reply> {
   for (const path of new Set(paths)) await mounts.engines.get(path)?.reload();
-  return dataReply(JSON.stringify({ reload_id: randomUUID() }), warnings);
+  return dataReply({ reload_id: randomUUID() }, warnings);
 }
 
 /** Returns the paths of the mounts to reload, given by type or by path. @throws RequestError `invalid_request` */

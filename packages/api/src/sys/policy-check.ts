@@ -27,7 +27,7 @@ const check = guarded({
     checkGivenPaths(paths, pathsMax);
     const { rules, notices, decisions } = await services.policies.check(policy, paths);
     const rows = decisions.map(({ path, capabilities, rule = null }) => ({ path, capabilities, rule }));
-    return dataReply(JSON.stringify({ rules, decisions: rows }), [...warnings, ...notices]);
+    return dataReply({ rules, decisions: rows }, [...warnings, ...notices]);
   },
 });
 

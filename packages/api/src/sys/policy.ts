@@ -60,7 +60,7 @@ async function write({ policies }: Services, { values, warnings, ...call }: Type
   const name = nameIn(call);
   const idle = await policies.write(name, values.policy || (values.rules ?? ''));
   const all = [...warnings, ...idle, ...(call.written === call.path ? [] : [`policy name was converted to ${name}`])];
-  return all.length === 0 ? noContentReply : dataReply('null', all);
+  return all.length === 0 ? noContentReply : dataReply(null, all);
 }
 
 const writeEither: GuardedOperation = {
@@ -87,7 +87,7 @@ const readAcl = policyOperation(
   'policy-read',
   'read',
   { about: 'Read a policy', takes: { name }, answers: answers.data(object({ name: string, policy: string })) },
-  async ({ policies }, call) => dataReply(JSON.stringify({ name: nameIn(call), policy: await policies.read(nameIn(call)) })),
+  async ({ policies }, call) => dataReply({ name: nameIn(call), policy: await policies.read(nameIn(call)) }),
 );
 
 const readOld = policyOperation(
@@ -111,7 +111,7 @@ const listAcl = policyOperation(
   'policy-list',
   'list',
   { about: 'List policy names', answers: answers.names },
-  async ({ policies }) => dataReply(JSON.stringify({ keys: await policies.list() })),
+  async ({ policies }) => dataReply({ keys: await policies.list() }),
 );
 
 /** Routes of policies, at the current path and at the path that older clients use. */

@@ -46,18 +46,17 @@ const quotaOperation = <S extends FieldSchema = Record<never, never>>(
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the quota', { required: true });
 
-const quotaJson = (quota: Quota): string =>
-  JSON.stringify({
-    block_interval: quota.blockIntervalS,
-    group_by: quota.groupBy,
-    inheritable: quota.inheritable,
-    interval: quota.intervalS,
-    name: quota.name,
-    path: quota.path,
-    rate: quota.rate,
-    role: quota.role,
-    type: 'rate-limit',
-  });
+const quotaJson = (quota: Quota): object => ({
+  block_interval: quota.blockIntervalS,
+  group_by: quota.groupBy,
+  inheritable: quota.inheritable,
+  interval: quota.intervalS,
+  name: quota.name,
+  path: quota.path,
+  rate: quota.rate,
+  role: quota.role,
+  type: 'rate-limit',
+});
 
 const quotaSchema = object({
   block_interval: integer,
@@ -85,7 +84,7 @@ const read = quotaOperation(
 const list = quotaOperation('quota-list', 'list', { about: 'List quota names', answers: answers.names }, async ({ quotas }) => {
   const keys = await quotas.list();
   if (keys.length === 0) throw new RequestError('not_found', '');
-  return dataReply(JSON.stringify({ keys }));
+  return dataReply({ keys });
 });
 
 const writeFields = {
@@ -195,7 +194,7 @@ const readConfig = quotaOperation(
       enable_rate_limit_response_headers: responseHeaders,
       rate_limit_exempt_paths: exemptPaths,
     };
-    return dataReply(JSON.stringify(data));
+    return dataReply(data);
   },
 );
 

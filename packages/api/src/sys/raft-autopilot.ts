@@ -85,7 +85,7 @@ const autopilotState = guardedOnSecondary({
       non_voters: names(({ role }) => role === 'non-voter'),
       servers: Object.fromEntries(states),
     };
-    return dataReply(JSON.stringify(data));
+    return dataReply(data);
   },
 });
 
@@ -106,16 +106,14 @@ const readSettings = guardedOnSecondary({
   capability: 'read',
   run: async (node) => {
     const settings = await requireCluster(node).autopilot.settings();
-    return dataReply(
-      JSON.stringify({
-        cleanup_dead_servers: settings.cleanupDeadServers,
-        dead_server_last_contact_threshold: durationText(settings.deadServerLastContactThreshold),
-        last_contact_threshold: durationText(settings.lastContactThreshold),
-        max_trailing_logs: settings.maxTrailingLogs,
-        min_quorum: settings.minQuorum,
-        server_stabilization_time: durationText(settings.serverStabilizationTime),
-      }),
-    );
+    return dataReply({
+      cleanup_dead_servers: settings.cleanupDeadServers,
+      dead_server_last_contact_threshold: durationText(settings.deadServerLastContactThreshold),
+      last_contact_threshold: durationText(settings.lastContactThreshold),
+      max_trailing_logs: settings.maxTrailingLogs,
+      min_quorum: settings.minQuorum,
+      server_stabilization_time: durationText(settings.serverStabilizationTime),
+    });
   },
 });
 

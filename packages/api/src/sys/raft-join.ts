@@ -21,7 +21,7 @@ function requireDesk(node: Node): Node['joinDesk'] {
   return node.joinDesk;
 }
 
-const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
+const plainReply = (body: object): Reply => ({ status: 200, json: body });
 
 /** Joins this node to a cluster. It needs no token, since no token exists yet. Instead the node proves that it has the seal key. */
 const join = open({

@@ -45,7 +45,7 @@ const restore = (name: string, { proved }: { readonly proved: boolean }): Guarde
   run: async ({ node }, { bodyStream }) => {
     if (bodyStream === undefined) throw new RequestError('invalid_request', 'the request body must be a snapshot');
     const { sealed } = await requireSnapshots(node).restore(bodyStream, { proved });
-    return dataReply('null', sealed ? [revived, sealedNow] : [revived]);
+    return dataReply(null, sealed ? [revived, sealedNow] : [revived]);
   },
 });
 

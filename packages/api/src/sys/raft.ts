@@ -46,7 +46,7 @@ const configuration = guardedOnSecondary({
       voter: seen?.voters.includes(id) ?? false,
       non_voter: nonVoter,
     }));
-    return dataReply(JSON.stringify({ config: { index: 0, servers } }));
+    return dataReply({ config: { index: 0, servers } });
   },
 });
 
@@ -130,7 +130,7 @@ const authorityStatus = guarded({
     const { phase, waitsFor } = rotation.status;
     const signing = await cluster.signingAuthority();
     const authority = signing === undefined ? '' : fingerprintOf(new X509Certificate(signing.certificate));
-    return dataReply(JSON.stringify({ phase, authority, waits_for: waitsFor }));
+    return dataReply({ phase, authority, waits_for: waitsFor });
   },
 });
 

@@ -119,7 +119,7 @@ const rekeyStatus = barrierOperation(
   'rekey-status',
   'read',
   { about: 'Read the progress of the root key rotation', answers: answers.data(statusSchema) },
-  (barrier) => dataReply(JSON.stringify(rekeyStatusData(barrier))),
+  (barrier) => dataReply(rekeyStatusData(barrier)),
 );
 
 const startFields = {
@@ -140,7 +140,7 @@ const rekeyStart = barrierOperation(
       threshold: values.secret_threshold ?? 0,
       requireVerification: values.require_verification ?? false,
     });
-    return dataReply(JSON.stringify(rekeyStatusData(barrier)), warnings);
+    return dataReply(rekeyStatusData(barrier), warnings);
   },
 );
 
@@ -187,7 +187,7 @@ const rekeyUpdate = barrierOperation(
   async (barrier, { values, warnings }) => {
     const given = shareIn(values);
     const step = await barrier.rekey.update(given).finally(() => given.share.fill(0));
-    if (!step.complete) return dataReply(JSON.stringify(rekeyStatusData(barrier)), warnings);
+    if (!step.complete) return dataReply(rekeyStatusData(barrier), warnings);
     const data = {
       complete: true,
       nonce: given.nonce,
@@ -197,7 +197,7 @@ const rekeyUpdate = barrierOperation(
       ...(step.verificationNonce !== undefined && { verification_nonce: step.verificationNonce }),
     };
     const more = step.inForce === 'unknown' ? ['whether the new shares are in force is unknown: keep both sets'] : [];
-    return dataReply(JSON.stringify(data), [...warnings, ...more]);
+    return dataReply(data, [...warnings, ...more]);
   },
 );
 
@@ -212,7 +212,7 @@ const rekeyVerify = barrierOperation(
   async (barrier, { values, warnings }) => {
     const given = shareIn(values);
     const { complete } = await barrier.rekey.verify(given).finally(() => given.share.fill(0));
-    return dataReply(JSON.stringify({ ...rekeyStatusData(barrier), complete, nonce: given.nonce }), warnings);
+    return dataReply({ ...rekeyStatusData(barrier), complete, nonce: given.nonce }, warnings);
   },
 );
 
@@ -221,7 +221,7 @@ const verificationAnswer = answers.data(object(verificationMembers));
 
 const verificationReply = ({ verifying, nonce, t, n, progress }: RekeyStatus, warnings: readonly string[]): Reply =>
   dataReply(
-    JSON.stringify(verifying ? { started: true, nonce, t, n, progress } : { started: false, nonce: '', t: 0, n: 0, progress: 0 }),
+    verifying ? { started: true, nonce, t, n, progress } : { started: false, nonce: '', t: 0, n: 0, progress: 0 },
     warnings,
   );
 

@@ -24,7 +24,7 @@ import * as answers from '../operation/answers.ts';
 import { guarded, open, type Route } from '../operation/operation.ts';
 
 /** Returns a reply without the envelope, as clients of these endpoints expect. */
-const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
+const plainReply = (body: object): Reply => ({ status: 200, json: body });
 
 /** Properties of a provider that fails. */
 const backendFailure = { unhealthy_since: string, failure: string };

@@ -44,7 +44,7 @@ const leader = open({
       raft_committed_index: status.commitIndex,
       raft_applied_index: status.appliedIndex,
     };
-    return { status: 200, body: `${JSON.stringify(body)}\n` };
+    return { status: 200, json: body };
   },
 });
 
@@ -62,7 +62,7 @@ export async function metricsReply(metrics: RenderedMetrics, format: string): Pr
     };
   }
   if (format !== '') throw new RequestError('invalid_request', `metric response format "${format.slice(0, 32)}" unknown`);
-  return { status: 200, body: `${JSON.stringify(await metrics.json(new Date()))}\n` };
+  return { status: 200, json: await metrics.json(new Date()) };
 }
 
 const metricsSchema = object({

@@ -190,7 +190,7 @@ function openRoutes(ceremony: TokenCeremony): readonly Route[] {
       ...{ name: `${name}-${step}`, ...common, ...description, answers: answers.plain(statusSchema) },
       run: async (node, call) => {
         const { status, issued } = await run(unsealed(node), call);
-        return { status: 200, body: `${JSON.stringify(status)}\n`, ...(issued && { issued }) };
+        return { status: 200, json: status, ...(issued && { issued }) };
       },
     });
 
@@ -231,7 +231,7 @@ function guardedRoutes(path: string, ceremony: TokenCeremony): readonly Route[] 
       answers: answers.data(statusSchema),
       run: async ({ node }, call) => {
         const { status, issued } = await run(unsealedNode(node), call);
-        return { ...dataReply(JSON.stringify(status), call.warnings), ...(issued && { issued }) };
+        return { ...dataReply(status, call.warnings), ...(issued && { issued }) };
       },
     });
 

@@ -38,7 +38,7 @@ const randomBytes: GuardedOperation = {
       { forms: [`${at}/${count}`, `${at}/${source}/${count}`], names: ['bytes', 'urlbytes'], value: count },
     ]);
     const result = await random({ source, format, bytes: count }, context.services.sealRandom);
-    return dataReply(JSON.stringify({ random_bytes: result.randomBytes }), [...warnings, ...result.warnings]);
+    return dataReply({ random_bytes: result.randomBytes }, [...warnings, ...result.warnings]);
   },
 };
 
@@ -56,7 +56,7 @@ const hash = guarded({
       { forms: [`sys/tools/hash/${algorithm}`], names: ['algorithm', 'urlalgorithm'], value: algorithm },
     ]);
     if (values.input === undefined) throw new RequestError('invalid_request', 'input missing');
-    return dataReply(JSON.stringify(await hashOf({ input: values.input, algorithm, format: values.format })), warnings);
+    return dataReply(await hashOf({ input: values.input, algorithm, format: values.format }), warnings);
   },
 });
 

@@ -60,9 +60,7 @@ const lookUp = wrappingOperation(
     const found = await wrapping.lookUp(token);
     if (found === undefined) throw notValid();
     const { path, createdMs, ttlS } = found;
-    return dataReply(
-      JSON.stringify({ creation_path: path, creation_time: new Date(createdMs).toISOString(), creation_ttl: ttlS }),
-    );
+    return dataReply({ creation_path: path, creation_time: new Date(createdMs).toISOString(), creation_ttl: ttlS });
   },
 );
 
@@ -72,7 +70,7 @@ const unwrap = wrappingOperation(
   async ({ wrapping }, token) => {
     const found = await wrapping.unwrap(token);
     if (found === undefined) throw notValid();
-    return { status: found.status, body: found.body };
+    return { status: found.status, unwrapped: found.body };
   },
   { repeatsData: true },
 );
@@ -106,7 +104,7 @@ const wrap: GuardedOperation = {
   bodyBytesMax: transactionBytesMax,
   run: (_context, { body, wrapTtlS }) => {
     if (wrapTtlS === undefined) throw new RequestError('invalid_request', 'endpoint requires response wrapping to be used');
-    return dataReply(JSON.stringify(body));
+    return dataReply(body);
   },
 };
 

@@ -21,7 +21,7 @@ const sign = keyOperation(
     answers: data(object({ name: string, type: string, version: integer, csr: string })),
   },
   async ({ certificates }, { version, csr: template }, call) => ({
-    data: JSON.stringify(await certificates.request(pathParam(call, 'name'), { version, template })),
+    data: await certificates.request(pathParam(call, 'name'), { version, template }),
   }),
 );
 
@@ -42,7 +42,7 @@ const set = keyOperation(
       version: values.version,
       chain: values.certificate_chain,
     });
-    return { data: JSON.stringify({ ...of, certificate_chain: chain }) };
+    return { data: { ...of, certificate_chain: chain } };
   },
 );
 

@@ -1,9 +1,9 @@
-import { boolean, integer, map, object, string, time } from '@transitd/http';
+import { boolean, integer, map, object, Rendered, string, time } from '@transitd/http';
 import type { KeyView } from '@transitd/transit-engine';
 import { versionsJson } from './versions-json.ts';
 
 /** Returns a key as JSON. The member names are those of the specification. `imported` and `imported_key` have the same value. */
-export function keyJson(key: KeyView): string {
+export function keyJson(key: KeyView): Rendered {
   const settings = JSON.stringify({
     name: key.name,
     type: key.type,
@@ -36,7 +36,7 @@ export function keyJson(key: KeyView): string {
     ...(key.backup && { backup_info: occasion(key.backup) }),
     ...(key.restore && { restore_info: occasion(key.restore) }),
   });
-  return `${settings.slice(0, -1)},"keys":${versionsJson(key.versions)}}`;
+  return new Rendered(`${settings.slice(0, -1)},"keys":${versionsJson(key.versions)}}`);
 }
 
 const occasion = ({ timeMs, version }: { readonly timeMs: number; readonly version: number }) => ({

@@ -5,12 +5,12 @@ import {
   boolean,
   dataReply,
   duration,
+  type Envelope,
   type FieldSchema,
   int,
   integer,
-  keptDataReply,
-  longDataReply,
   object,
+  Rendered,
   text,
   writtenReply,
 } from '@transitd/http';
@@ -51,10 +51,7 @@ export function keyOperation<S extends FieldSchema = Record<never, never>>(
     call: TypedCall<S>,
     principal: Principal,
   ) => Promise<{
-    /** JSON: a text, or the UTF-8 of a long text that is kept for later responses. */
-    readonly data?: string | Buffer;
-    /** The remaining parts, if `data` is only the beginning of a text. */
-    readonly rest?: AsyncIterable<string>;
+    readonly data?: Envelope['data'];
     readonly warnings?: readonly string[];
   }>,
 ): GuardedOperation {
@@ -63,16 +60,14 @@ export function keyOperation<S extends FieldSchema = Record<never, never>>(
     capability,
     ...description,
     run: async ({ services, principal }, call) => {
-      const { data, rest, warnings = [] } = await run(engineOf(services, call), call.values, call, principal);
+      const { data, warnings = [] } = await run(engineOf(services, call), call.values, call, principal);
       const all = [...call.warnings, ...warnings];
-      if (data === undefined) return writtenReply(all);
-      if (typeof data !== 'string') return keptDataReply(data, all);
-      return rest === undefined ? dataReply(data, all) : longDataReply(data, rest, all);
+      return data === undefined ? writtenReply(all) : dataReply(data, all);
     },
   });
 }
 
-const keyAnswer = ({ key, warnings }: KeyAnswer): { data: string; warnings: readonly string[] } => ({
+const keyAnswer = ({ key, warnings }: KeyAnswer): { data: Rendered; warnings: readonly string[] } => ({
   data: keyJson(key),
   warnings,
 });
@@ -145,8 +140,8 @@ const create = keyOperation(
 );
 
 /** Returns `make` with a cache. A cached result is used as long as the engine returns the same object. */
-function cached<T extends object, Made extends string | Buffer>(make: (value: T) => Made): (value: T) => Made {
-  const made = new WeakMap<T, Made>();
+function cached<T extends object>(make: (value: T) => Rendered): (value: T) => Rendered {
+  const made = new WeakMap<T, Rendered>();
   return (value) => {
     const known = made.get(value);
     if (known !== undefined) return known;
@@ -159,19 +154,19 @@ function cached<T extends object, Made extends string | Buffer>(make: (value: T)
 const keyText = cached(keyJson);
 const namesJson = cached((names: readonly string[]) => {
   const text = JSON.stringify({ keys: names });
-  return text.length < longChars ? text : Buffer.from(text);
+  return new Rendered(text.length < longChars ? text : [Buffer.from(text)]);
 });
 
 /** From this length on, the copies of a text on its way to the socket cost more than writing a response in pieces. */
 const longChars = 16 * 1024;
 
 /** Returns the JSON of a list in parts, one page in each part. */
-function longList({ first, rest }: LongList): { data: string; rest: AsyncIterable<string> } {
+function longList({ first, rest }: LongList): Rendered {
   const parts = async function* () {
     for await (const names of rest) yield `,${JSON.stringify(names).slice(1, -1)}`;
     yield ']}';
   };
-  return { data: `{"keys":[${JSON.stringify(first).slice(1, -1)}`, rest: parts() };
+  return new Rendered(`{"keys":[${JSON.stringify(first).slice(1, -1)}`, parts());
 }
 
 const read = keyOperation(
@@ -198,7 +193,7 @@ const list = keyOperation(
   },
   async (engine, { after, limit }) => {
     const found = await engine.listKeys({ after, limit });
-    return 'first' in found ? longList(found) : { data: namesJson(found) };
+    return { data: 'first' in found ? longList(found) : namesJson(found) };
   },
 );
 
@@ -278,7 +273,7 @@ const trim = keyOperation(
     keyAnswer(await engine.trimKey(pathParam(call, 'name'), { minAvailableVersion: values.min_available_version })),
 );
 
-const keysConfigJson = ({ disableUpsert }: { readonly disableUpsert: boolean }): string => `{"disable_upsert":${disableUpsert}}`;
+const keysConfigJson = ({ disableUpsert }: { readonly disableUpsert: boolean }): object => ({ disable_upsert: disableUpsert });
 
 const keysConfigAnswer = data(object({ disable_upsert: boolean }));
 
@@ -311,7 +306,7 @@ const readCache = keyOperation(
   'read',
   { about: 'Read the size of the key cache', answers: cacheAnswer },
   async (engine) => ({
-    data: JSON.stringify(await engine.readCacheConfig()),
+    data: await engine.readCacheConfig(),
   }),
 );
 
@@ -324,7 +319,7 @@ const writeCache = keyOperation(
     answers: cacheAnswer,
   },
   async (engine, { size = 0 }) => ({
-    data: JSON.stringify(await engine.writeCacheConfig({ size })),
+    data: await engine.writeCacheConfig({ size }),
   }),
 );
 

@@ -83,7 +83,7 @@ const wrappingKey = keyOperation(
   'read',
   { about: 'Read the RSA public key that wraps imported keys', answers: data(object({ public_key: string })) },
   async ({ transfers }) => ({
-    data: JSON.stringify({ public_key: await transfers.wrappingKey() }),
+    data: { public_key: await transfers.wrappingKey() },
   }),
 );
 
@@ -136,14 +136,14 @@ function checkVersions(
 }
 
 /** Returns key material as JSON. Only here does key material become a string. */
-function exportJson({ name, type, versions }: KeyExport): string {
+function exportJson({ name, type, versions }: KeyExport): object {
   const keys = Object.fromEntries(
     versions.map(({ version, form, material: bytes }) => [
       version,
       form === 'base64' ? toBase64(bytes) : Buffer.from(bytes).toString(),
     ]),
   );
-  return JSON.stringify({ name, type, keys });
+  return { name, type, keys };
 }
 
 const byokExport = keyOperation(
@@ -163,7 +163,7 @@ const byokExport = keyOperation(
     });
     checkVersions(principal, `${mount}/byok-export/${destination}/${source}`, { versions, latestVersion });
     return {
-      data: JSON.stringify({ name, type, keys: Object.fromEntries(versions.map((each) => [each.version, each.wrapped])) }),
+      data: { name, type, keys: Object.fromEntries(versions.map((each) => [each.version, each.wrapped])) },
     };
   },
 );
@@ -180,7 +180,7 @@ const backup = keyOperation(
     answers: data(object({ backup: string })),
   },
   async ({ transfers }, _values, call) => ({
-    data: `{"backup":"${toBase64(await transfers.backupKey(pathParam(call, 'name')))}"}`,
+    data: { backup: toBase64(await transfers.backupKey(pathParam(call, 'name'))) },
   }),
 );
 

@@ -4,8 +4,6 @@ import {
   any,
   base64,
   dataReply,
-  envelope,
-  envelopeInPieces,
   type Field,
   type FieldSchema,
   type Fields,
@@ -15,6 +13,7 @@ import {
   noHandler,
   object,
   permissionDenied,
+  Rendered,
   type Reply,
   schemaOf,
   text,
@@ -77,8 +76,8 @@ async function batchReply<R extends object>(
   const all = override === undefined ? [...warnings, badOverride] : warnings;
   const status = outcome === 'all_ok' ? 200 : outcome === 'all_failed' ? 400 : (override ?? 400);
   const rest = `${items.join()}]}`;
-  const body = pieces.length === 0 ? envelope(batchBegin + rest, all) : envelopeInPieces([...pieces, Buffer.from(rest)], all);
-  return { status, body };
+  const data = new Rendered(pieces.length === 0 ? batchBegin + rest : [...pieces, Buffer.from(rest)]);
+  return { ...dataReply(data, all), status };
 }
 
 const batchBegin = '{"batch_results":[';
@@ -259,7 +258,7 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
       if ('outcome' in reply) {
         return await batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, all);
       }
-      return dataReply(`{${data.render(reply, false)}}`, [...all, ...(data.warnings?.(reply) ?? [])]);
+      return dataReply(new Rendered(`{${data.render(reply, false)}}`), [...all, ...(data.warnings?.(reply) ?? [])]);
     } catch (error) {
       throw withWarnings(error, all);
     }

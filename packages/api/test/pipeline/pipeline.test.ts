@@ -3,7 +3,7 @@ import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { initialAccess, openAccess, type TokenRequest } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
-import { noContentReply, parsePath, type Verb } from '@transitd/http';
+import { dataReply, noContentReply, parsePath, type Verb } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
@@ -182,5 +182,16 @@ describe('the rights of a request', () => {
     for (const path of ['transit/hmac/k', 'transit/other', 'transit/hmac/k', 'transit/hmac/k'])
       answers.push(await ask(token, path));
     expect(answers).to.deep.equal([204, 403, 204, 403]);
+  });
+});
+
+describe('data that has no JSON form', () => {
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close();
+  });
+
+  it('is answered as an internal error, not with the end of the process', async () => {
+    const { rootToken, ask } = await setup({ run: () => dataReply({ index: 1n }) });
+    expect(await ask(rootToken, 'transit/x')).to.equal(500);
   });
 });

@@ -47,18 +47,18 @@ const bodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5_000 };
 const handshakeMsMax = 5_000;
 const checkMs = 1_000;
 
-const removedReply: Reply = { status: 410, body: '{"removed":true}\n' };
-const foreignVersion: Reply = { status: 426, body: '{"errors":["no frame format in common"]}\n' };
+const removedReply: Reply = { status: 410, json: { removed: true } };
+const foreignVersion: Reply = { status: 426, errors: ['no frame format in common'] };
 /** Replies to an incarnation that asks for a connection for Raft messages. Its other calls are refused as misdirected (421). */
 const incarnationRefusals: Readonly<Record<Exclude<IncarnationVerdict, 'in order'>, Reply>> = {
-  overtaken: { status: 409, body: '{"errors":["a later incarnation of this node has connected before"]}\n' },
-  early: { status: 503, body: '{"errors":["an earlier incarnation of this node is still connected"]}\n' },
+  overtaken: { status: 409, errors: ['a later incarnation of this node has connected before'] },
+  early: { status: 503, errors: ['an earlier incarnation of this node is still connected'] },
 };
-const misdirected: Reply = { status: 421, body: '{"errors":["this node accepts another incarnation of the caller"]}\n' };
-const noIncarnation: Reply = { status: 400, body: '{"errors":["the header x-transitd-run is missing or malformed"]}\n' };
-const unproved: Reply = { status: 403, body: '{"errors":["the caller has not proved that it is unsealed"]}\n' };
-const notFound: Reply = { status: 404, body: '{"errors":[]}\n' };
-const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
+const misdirected: Reply = { status: 421, errors: ['this node accepts another incarnation of the caller'] };
+const noIncarnation: Reply = { status: 400, errors: ['the header x-transitd-run is missing or malformed'] };
+const unproved: Reply = { status: 403, errors: ['the caller has not proved that it is unsealed'] };
+const notFound: Reply = { status: 404, errors: [] };
+const fault: Reply = { status: 500, errors: ['internal error'] };
 
 /**
  * The port on which members of one cluster call each other: TLS 1.3 with certificates on both sides. Node's certificate check is replaced
@@ -188,7 +188,7 @@ export class ClusterListener {
       };
       const answer = await handler({ from: caller.from, certificate: caller.certificate, channel, proved, body, query });
       if ('stream' in answer) await this.#stream(res, caller, answer);
-      else sendReply(res, { status: answer.status, body: `${JSON.stringify(answer.json)}\n` }, { head });
+      else sendReply(res, { status: answer.status, json: answer.json }, { head });
     } catch (error) {
       if (res.headersSent) res.destroy();
       else sendReply(res, isClusterRefusal(error) ? clusterRefusalReply(error) : fault, { head });

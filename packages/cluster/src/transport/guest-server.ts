@@ -40,7 +40,7 @@ const bodyLimits = { bytesMax: 16 * 1024, deadlineMs: 5_000 };
 /** Maximum size of a message of a guest. */
 const frameBytesMax = 64 * 1024;
 const noHandler: GuestReply = { status: 404, json: { errors: [] } };
-const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
+const fault: Reply = { status: 500, errors: ['internal error'] };
 
 /** Answers the requests of guests on the cluster port. */
 export class GuestServer {
@@ -83,6 +83,6 @@ const requestOf = (req: IncomingMessage, { certificate }: Guest): GuestRequest =
 
 const replyOf = ({ status, json, headers }: GuestReply): Reply => ({
   status,
-  body: `${JSON.stringify(json)}\n`,
+  json,
   ...(headers !== undefined && { headers }),
 });

@@ -16,7 +16,8 @@ export const offeredBy = ({ headers }: IncomingMessage): ReadonlySet<string> =>
   new Set(headers['sec-websocket-protocol']?.split(',').map((protocol) => protocol.trim()));
 
 /** Answers a request for a stream with a refusal, and ends the connection. */
-export function refuseUpgrade(socket: Duplex, { status, headers = {}, ...reply }: Reply): void {
+export function refuseUpgrade(socket: Duplex, reply: Reply): void {
+  const { status, headers = {} } = reply;
   const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const body = bodyText(reply) ?? '';
   const length = Buffer.byteLength(body);

@@ -1,8 +1,9 @@
 import type { RequestListener, Server } from 'node:http';
 import { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { type Reply, sendReply } from '../reply/reply.ts';
+import type { Reply } from '../reply/reply.ts';
 import { expectationFailed, RequestError, requestErrorReply } from '../reply/request-error.ts';
+import { sendReply } from '../reply/send.ts';
 import { endpointOf } from './connections.ts';
 import { inOrder } from './in-order.ts';
 import { installListVerb } from './list-verb.ts';

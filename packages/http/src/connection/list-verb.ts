@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type Reply, sendReply } from '../reply/reply.ts';
+import type { Reply } from '../reply/reply.ts';
 import { expectationFailed, RequestError, requestErrorReply } from '../reply/request-error.ts';
+import { sendReply } from '../reply/send.ts';
 import { ListConnection, mayBecomeVerb } from './list-connection.ts';
 import { OpenResponses } from './open-responses.ts';
 import { type ParseError, refuse, refuseAfter } from './parse-refusals.ts';

@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { errorsBody } from '../reply/envelope.ts';
-import { strictTransportSecurity } from '../reply/reply.ts';
+import { errorsText } from '../reply/encode.ts';
+import { strictTransportSecurity } from '../reply/send.ts';
 
 /** A parse error of node:http. */
 export interface ParseError extends Error {
@@ -55,7 +55,7 @@ export function refuse(socket: Socket, { code, rawPacket }: ParseError): void {
 }
 
 function sendRefusal(socket: Socket, [statusLine, text]: readonly [statusLine: string, text: string]): void {
-  const body = errorsBody([text]);
+  const body = errorsText([text]);
   const head = `HTTP/1.1 ${statusLine}\r\nCache-Control: no-store\r\nStrict-Transport-Security: ${strictTransportSecurity}\r\n`;
   const close = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
   socket.end(head + close + body, 'latin1', () => socket.destroy());

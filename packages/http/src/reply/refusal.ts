@@ -1,4 +1,3 @@
-import { errorsBody } from './envelope.ts';
 import type { Reply } from './reply.ts';
 
 /** Status and retry advice of a refusal. */
@@ -24,5 +23,5 @@ export function refusalReply(
   const text = outcome === 'unknown' ? `outcome unknown, the change may still take effect: ${message}` : message;
   const headers: Record<string, string> = {};
   if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
-  return { status, body: errorsBody(silent || message === '' ? [] : [text], warnings), headers };
+  return { status, errors: silent || message === '' ? [] : [text], ...(warnings.length > 0 && { warnings }), headers };
 }

@@ -1,121 +1,130 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pipeline, Readable } from 'node:stream';
-import { callerGroup } from '@transitd/access';
-import { announcesBody } from './announced-body.ts';
-import { endAfterDrain } from './drain.ts';
-import { smallResponseBytes, unreadResponses } from './unread-responses.ts';
+import type { Readable } from 'node:stream';
+import type { WrapInfo } from '@transitd/access';
 
-/** A response as plain data. Without `body` the response has no content and no content type. A JSON body ends with a newline. */
-export interface Reply {
+/** A response as data, until {@link encode} makes its content when it is sent, wrapped or shown. */
+export type Reply = ReplyHead & (EnvelopeContent | ErrorsContent | JsonContent | UnwrappedContent | RawContent);
+
+interface ReplyHead {
   readonly status: number;
-  /** Text, or a long text in pieces of UTF-8: joining and encoding it at once would block the event loop. */
-  readonly body?: string | readonly Buffer[];
-  /** Sent after `body`. If the stream fails, the connection is closed, so that the caller notices the truncation. */
-  readonly stream?: Readable;
   /** Header names are capitalized as in `Content-Type`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The id in the envelope, if it is that of audit entries; otherwise the encoder makes one. */
+  readonly requestId?: string;
   /** The new token that this response shows for the first time. */
   readonly issued?: { readonly token: string; readonly accessor: string };
 }
 
-/** Value of `Strict-Transport-Security`. Sent with every response, also over plain HTTP, as in the peers. */
-export const strictTransportSecurity = 'max-age=31536000; includeSubDomains';
-
-/** Returns whether responses with this status have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
-const contentless = (status: number): boolean => status === 204 || status === 205 || status === 304;
-
-/** Longer content is written in pieces, a text in those of `pieceChars`, each after the caller has read the previous piece. */
-const atOnceBytesMax = 4 * 1024 * 1024;
-const pieceChars = 256 * 1024;
-
-export interface SendOptions {
-  /** The request was HEAD: sends the status and headers of the GET, without content and without `Content-Length`. */
-  readonly head: boolean;
-  /** Returns the address to which a long response counts until it is read; that of the connection if absent. */
-  readonly address?: () => string;
+interface EnvelopeContent {
+  readonly envelope: Envelope;
 }
+
+/** The members of a success response. */
+export interface Envelope {
+  readonly data: object | Rendered | null;
+  /** Repeats the members of `data` at the top level, where older clients and the Go client look for them. */
+  readonly showsDataTwice?: true;
+  readonly auth: object | null;
+  readonly wrapInfo: object | null;
+  readonly warnings: readonly string[];
+}
+
+/** `{"errors":[...]}`, with warnings if there are any. The list is empty if there is no message, for example for a missing key. */
+interface ErrorsContent {
+  readonly errors: readonly string[];
+  readonly warnings?: readonly string[];
+}
+
+/** One line of JSON without an envelope. */
+interface JsonContent {
+  readonly json: unknown;
+}
+
+/** The content of an earlier response, as it was encoded then. */
+interface UnwrappedContent {
+  readonly unwrapped: string;
+  /** Added to the warnings of the earlier response. */
+  readonly warnings?: readonly string[];
+}
+
+/** Content in its final form: JSON unless the headers have a content type. Without `body` and `stream` there is no content. */
+interface RawContent {
+  readonly body?: EncodedBody;
+  /** Sent after `body`. If the stream fails, the connection is closed, so that the caller notices the truncation. */
+  readonly stream?: Readable;
+}
+
+/** Text, or a long text in pieces of UTF-8: joining and encoding it at once would block the event loop. */
+export type EncodedBody = string | readonly Buffer[];
+
+/** JSON that is rendered before the response is encoded: that is faster, or the JSON is kept, or it is too long for memory. */
+export class Rendered {
+  /** Pieces are sent without a copy. */
+  readonly json: EncodedBody;
+  /** Read while the response is sent; `json` is then only the beginning. */
+  readonly rest: AsyncIterable<string> | undefined;
+
+  constructor(json: EncodedBody, rest?: AsyncIterable<string>) {
+    this.json = json;
+    this.rest = rest;
+  }
+}
+
+/** Returns 200 with `data` in the envelope. */
+export const dataReply = (data: Envelope['data'], warnings: readonly string[] = []): Reply => ({
+  status: 200,
+  envelope: { data, auth: null, wrapInfo: null, warnings },
+});
+
+/** Returns 200 with `data` in the envelope and its members again at the top level. */
+export const topLevelDataReply = (data: object): Reply => ({
+  status: 200,
+  envelope: { data, showsDataTwice: true, auth: null, wrapInfo: null, warnings: [] },
+});
+
+/** Returns 200 with `auth` in the envelope. @param issued - the token, if this reply is the first to show it */
+export const authReply = (auth: object, warnings: readonly string[], issued?: Reply['issued']): Reply => ({
+  ...(issued && { issued }),
+  status: 200,
+  envelope: { data: null, auth, wrapInfo: null, warnings },
+});
+
+/** Returns the reply that is sent instead of a wrapped response. The status of that response is sent when it is unwrapped. */
+export function wrapReply({ token, accessor, path, createdMs, ttlS, wrappedAccessor }: WrapInfo): Reply {
+  const wrapInfo = {
+    token,
+    accessor,
+    ttl: ttlS,
+    creation_time: new Date(createdMs).toISOString(),
+    creation_path: path,
+    ...(wrappedAccessor !== '' && { wrapped_accessor: wrappedAccessor }),
+  };
+  return { status: 200, envelope: { data: null, auth: null, wrapInfo, warnings: [] } };
+}
+
+/** Reply to a write without a result. */
+export const noContentReply: Reply = { status: 204 };
+
+/** Returns the reply to a write without a result: 204, or 200 if there are warnings. */
+export const writtenReply = (warnings: readonly string[]): Reply =>
+  warnings.length === 0 ? noContentReply : dataReply(null, warnings);
 
 /**
- * Writes `reply` and ends the response. A caller that has disconnected is not an error. If the request body was not read to its end, the
- * connection closes, because the rest of the body would be read as the next request.
+ * Adds the warnings that an envelope does not have yet. Without an envelope there is no place for them; the warnings of a wrapped response
+ * are in that response.
  */
-export function sendReply(res: ServerResponse, reply: Reply, { head, address }: SendOptions): void {
-  const { status } = reply;
-  const { req } = res;
-  const unread = !isRead(req) && announcesBody(req);
-  const body = contentless(status) ? undefined : reply.body;
-  const headers = ['Cache-Control', 'no-store', 'Strict-Transport-Security', strictTransportSecurity];
-  let encoding: BufferEncoding = 'utf8';
-  const bytes = body === undefined ? 0 : bodyBytesOf(body);
-  if (body !== undefined) {
-    if (bytes === body.length) encoding = 'latin1'; // all ASCII: latin1 writes the same bytes and is faster
-    if (reply.headers?.['Content-Type'] === undefined) headers.push('Content-Type', 'application/json');
-    if (!head && reply.stream === undefined) headers.push('Content-Length', String(bytes));
-  } else if (status !== 204 && status !== 304 && !head && reply.stream === undefined) {
-    headers.push('Content-Length', '0');
-  }
-  if (unread) headers.push('Connection', 'close');
-  for (const name in reply.headers) headers.push(name, reply.headers[name] ?? '');
-  if (res.destroyed) {
-    reply.stream?.destroy();
-    return;
-  }
-  res.writeHead(status, headers);
-  if (reply.stream !== undefined) {
-    if (body !== undefined) write(res, body, encoding);
-    pipeline(reply.stream, res, () => undefined); // destroys both streams
-    return;
-  }
-  const content = head ? undefined : body;
-  if (unread && !req.destroyed) {
-    if (content === undefined) res.flushHeaders();
-    else write(res, content, encoding);
-    endAfterDrain(res);
-  } else if (content === undefined) res.end();
-  else writeAndEnd(res, content, { bytes, encoding });
-  if (content !== undefined && bytes > smallResponseBytes && isUnread(res, bytes))
-    unreadResponses.add(res, callerGroup(address?.() ?? req.socket.remoteAddress ?? ''), bytes);
+export function replyWithWarnings(reply: Reply, warnings: readonly string[]): Reply {
+  if ('unwrapped' in reply) return { ...reply, warnings: [...(reply.warnings ?? []), ...warnings] };
+  if (!('envelope' in reply) || reply.envelope.wrapInfo !== null) return reply;
+  return { ...reply, envelope: { ...reply.envelope, warnings: [...new Set([...reply.envelope.warnings, ...warnings])] } };
 }
 
-function writeAndEnd(
-  res: ServerResponse,
-  content: string | readonly Buffer[],
-  { bytes, encoding }: { readonly bytes: number; readonly encoding: BufferEncoding },
-): void {
-  if (typeof content === 'string' && (bytes <= atOnceBytesMax || encoding !== 'latin1')) res.end(content, encoding);
-  else if (bytes <= atOnceBytesMax) {
-    write(res, content, encoding);
-    res.end();
-  } else {
-    const pieces = typeof content === 'string' ? piecesOf(content) : content;
-    pipeline(Readable.from(pieces, { objectMode: false }), res, () => undefined);
-  }
+/** Returns whether a part of the content is read only while it is sent. */
+export const isStreamed = (reply: Reply): boolean =>
+  'envelope' in reply
+    ? reply.envelope.data instanceof Rendered && reply.envelope.data.rest !== undefined
+    : 'stream' in reply && reply.stream !== undefined;
+
+/** Ends what a reply would have sent, because nobody reads it. */
+export function discardReply(reply: Reply): void {
+  if ('stream' in reply) reply.stream?.destroy();
 }
-
-/** Returns whether a part of the content is still in memory. Long content is read by the response only later. */
-const isUnread = (res: ServerResponse, bytes: number): boolean => bytes > atOnceBytesMax || res.writableLength > 0;
-
-/** Returns the length of a body in UTF-8. */
-export const bodyBytesOf = (body: NonNullable<Reply['body']>): number =>
-  typeof body === 'string' ? Buffer.byteLength(body) : body.reduce((sum, { length }) => sum + length, 0);
-
-function write(res: ServerResponse, body: string | readonly Buffer[], encoding: BufferEncoding): void {
-  if (typeof body === 'string') res.write(body, encoding);
-  else for (const piece of body) res.write(piece);
-}
-
-/** Returns the body as text; undefined for a reply without a body. Joins the pieces of a long body at once. */
-export const bodyText = ({ body }: Pick<Reply, 'body'>): string | undefined =>
-  body === undefined || typeof body === 'string' ? body : Buffer.concat(body).toString();
-
-/** Yields ASCII content in pieces. Copying all of it at once would block the event loop for tens of milliseconds. */
-function* piecesOf(content: string): Generator<Buffer> {
-  for (let at = 0; at < content.length; at += pieceChars) yield Buffer.from(content.slice(at, at + pieceChars), 'latin1');
-}
-
-/**
- * Returns whether the whole body was read. Its `end` event may still be due, because `readBody` returns a complete body at once. `readBody`
- * pauses a body that it refuses.
- */
-const isRead = (req: IncomingMessage): boolean =>
-  req.readableEnded || (req.complete && req.readableDidRead && req.readableLength === 0 && !req.isPaused());

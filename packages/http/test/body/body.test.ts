@@ -5,8 +5,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { type BodyLimits, readBody } from '../../src/body/body.ts';
-import { sendReply } from '../../src/reply/reply.ts';
 import { RequestError, requestErrorReply } from '../../src/reply/request-error.ts';
+import { sendReply } from '../../src/reply/send.ts';
 
 describe('readBody', () => {
   let server: Server;

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { installListVerb, type ListVerbOptions } from '../../src/connection/list-verb.ts';
-import { sendReply } from '../../src/reply/reply.ts';
+import { sendReply } from '../../src/reply/send.ts';
 
 const head = 'LIST /v1/transit/keys HTTP/1.1\r\nHost: node\r\nX-Service-Token: t\r\n\r\n';
 const post = 'POST /v1/x HTTP/1.1\r\nHost: node\r\nContent-Length: 2\r\n\r\n{}';

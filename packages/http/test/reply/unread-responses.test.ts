@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
-import { sendReply } from '../../src/reply/reply.ts';
+import { sendReply } from '../../src/reply/send.ts';
 import { UnreadResponses, unreadResponses } from '../../src/reply/unread-responses.ts';
 
 describe('responses that are not read', () => {

@@ -2,7 +2,6 @@ import { Agent, type ClientRequest, type IncomingMessage, request, type ServerRe
 import {
   announcesBody,
   endAfterDrain,
-  errorsBody,
   overloaded,
   type Reply,
   refusalReply,
@@ -73,7 +72,7 @@ export class Passing {
       // Node accepts some characters that it refuses to send.
       sendReply(
         res,
-        { status: 400, body: errorsBody(['the request line or a header has an invalid character']) },
+        { status: 400, errors: ['the request line or a header has an invalid character'] },
         { head: req.method === 'HEAD' },
       );
       return;

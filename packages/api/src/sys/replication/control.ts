@@ -124,7 +124,7 @@ const secondaryToken = guarded({
       ...(publicKey !== '' && { publicKey }),
     };
     const token = await controlled(node, (replication) => replication.issueToken(request));
-    return dataReply(JSON.stringify({ token }));
+    return dataReply({ token });
   },
 });
 
@@ -185,7 +185,7 @@ const promote = guardedOnSecondary({
   ),
   run: async (node, { values }) => {
     const promotion = await controlled(node, (replication) => replication.promote({ force: values.force === true }));
-    return dataReply(JSON.stringify(promotionJson(promotion, Date.now())));
+    return dataReply(promotionJson(promotion, Date.now()));
   },
 });
 
@@ -210,7 +210,7 @@ const generatePublicKey = guardedOnSecondary({
   answers: answers.data(object({ secondary_public_key: string })),
   run: async (node) => {
     const publicKey = await controlled(node, (replication) => replication.makeTokenKey());
-    return dataReply(JSON.stringify({ secondary_public_key: publicKey }));
+    return dataReply({ secondary_public_key: publicKey });
   },
 });
 

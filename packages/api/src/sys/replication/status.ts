@@ -61,7 +61,7 @@ const status = open({
   name: 'replication-status',
   about: 'Read whether this cluster takes part in replication, as known to this node',
   answers: answers.data(object({ dr: drStatusSchema, performance: object({ mode: string }) })),
-  run: (node) => dataReply(JSON.stringify({ dr: drStatusOf(node), performance: { mode: 'disabled' } })),
+  run: (node) => dataReply({ dr: drStatusOf(node), performance: { mode: 'disabled' } }),
 });
 
 /** Reads the disaster-recovery replication of this cluster, as known to this node. */
@@ -70,7 +70,7 @@ const drStatus = open({
   name: 'replication-dr-status',
   about: 'Read the disaster-recovery replication of this cluster, as known to this node',
   answers: answers.data(drStatusSchema),
-  run: (node) => dataReply(JSON.stringify(drStatusOf(node))),
+  run: (node) => dataReply(drStatusOf(node)),
 });
 
 /** @throws RequestError of {@link unavailable} */
@@ -130,12 +130,10 @@ const divergence = guardedOnSecondary({
     const kept = node.store?.replication?.reports.divergence;
     if (kept === undefined) throw new RequestError('not_found', 'this cluster has lost no changes to a successor');
     const { written, deleted, keyVersions, tokens, revokedTokens } = kept;
-    return dataReply(
-      JSON.stringify({
-        ...divergenceJson(kept),
-        ...{ written, deleted, key_versions: keyVersions, tokens, revoked_tokens: revokedTokens },
-      }),
-    );
+    return dataReply({
+      ...divergenceJson(kept),
+      ...{ written, deleted, key_versions: keyVersions, tokens, revoked_tokens: revokedTokens },
+    });
   },
 });
 

@@ -2,17 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import {
-  dataReply,
-  envelope,
-  envelopeInPieces,
-  errorsBody,
-  longDataReply,
-  noContentReply,
-  replyWithRequestId,
-  topLevelDataReply,
-} from '../../src/reply/envelope.ts';
-import { bodyText, type Reply, sendReply } from '../../src/reply/reply.ts';
+import { dataReply, noContentReply, Rendered, type Reply } from '../../src/reply/reply.ts';
+import { sendReply } from '../../src/reply/send.ts';
 
 describe('sendReply', () => {
   let server: Server;
@@ -40,7 +31,7 @@ describe('sendReply', () => {
       for (let i = 1; i < 5; i++) yield `,"é${i}"`;
       yield ']}';
     };
-    reply = longDataReply('{"keys":["a"', rest(), ['a warning']);
+    reply = dataReply(new Rendered('{"keys":["a"', rest()), ['a warning']);
     const { headers, body } = await ask();
     expect(JSON.parse(body)).to.include({ auth: null, wrap_info: null });
     expect(JSON.parse(body).data.keys).to.deep.equal(['a', 'é1', 'é2', 'é3', 'é4']);
@@ -55,7 +46,7 @@ describe('sendReply', () => {
       await new Promise<void>((resolve) => setImmediate(resolve));
       throw new Error('sealed');
     };
-    reply = longDataReply('{"keys":["a"', rest());
+    reply = dataReply(new Rendered('{"keys":["a"', rest()));
     expect(await ask().catch((error: NodeJS.ErrnoException) => error.code)).to.equal('ECONNRESET');
   });
 
@@ -81,16 +72,6 @@ describe('sendReply', () => {
       expect(headers['content-length']).to.equal(String(Buffer.byteLength(pieces.join(''))));
       expect(await ask('HEAD')).to.include({ status: 200, body: '' });
     });
-
-  it('sends the same envelope in pieces, and replaces its request id', () => {
-    const data = '{"a":[1,2]}';
-    const id = '00000000-0000-4000-8000-000000000000';
-    const pieces = envelopeInPieces([Buffer.from('{"a":['), Buffer.from('1,2]}')], ['w']);
-    const [long, short] = [pieces, envelope(data, ['w'])].map((body) => replyWithRequestId({ status: 200, body }, id));
-    expect(bodyText(long ?? reply)).to.equal(bodyText(short ?? reply));
-    expect(bodyText(short ?? reply)).to.contain(id);
-    expect(replyWithRequestId({ status: 204 }, id)).to.deep.equal({ status: 204 });
-  });
 
   it('writes long content in pieces, each after the caller has read the previous piece', async () => {
     reply = { status: 200, body: '0'.repeat(32 * 1024 * 1024) };
@@ -173,48 +154,5 @@ describe('sendReply', () => {
     gone.close();
     await once(gone, 'close');
     expect(failures).to.deep.equal([]);
-  });
-});
-
-describe('the envelope', () => {
-  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-
-  it('has the members that clients expect, in order, with a newline', () => {
-    const text = envelope('{"a":1}');
-    const { request_id, ...rest } = JSON.parse(text);
-    expect(request_id).to.match(uuid);
-    expect(rest).to.deep.equal({
-      lease_id: '',
-      renewable: false,
-      lease_duration: 0,
-      data: { a: 1 },
-      wrap_info: null,
-      warnings: null,
-      auth: null,
-    });
-    expect(text.replace(request_id, 'ID')).to.equal(
-      '{"request_id":"ID","lease_id":"","renewable":false,"lease_duration":0,"data":{"a":1},"wrap_info":null,"warnings":null,"auth":null}\n',
-    );
-  });
-
-  it('has a new request id each time', () => {
-    const ids = Array.from({ length: 1000 }, () => JSON.parse(envelope('null')).request_id);
-    expect(new Set(ids).size).to.equal(1000);
-  });
-
-  it('carries warnings as an array, whatever they contain', () => {
-    expect(JSON.parse(bodyText(dataReply('{}', ['a "b"\n', 'c'])) ?? '').warnings).to.deep.equal(['a "b"\n', 'c']);
-  });
-
-  for (const data of [{}, { a: 1 }])
-    it(`has ${JSON.stringify(data)} at the top level and in data`, () => {
-      const { data: inside, ...top } = JSON.parse(bodyText(topLevelDataReply(data)) ?? '');
-      expect(inside).to.deep.equal(data);
-      expect(top).to.deep.include(data);
-    });
-
-  it('has an errors body, empty for a missing resource', () => {
-    expect(errorsBody([])).to.equal('{"errors":[]}\n');
-    expect(JSON.parse(errorsBody(['a "b"']))).to.deep.equal({ errors: ['a "b"'] });
   });
 });
