@@ -17,9 +17,11 @@ import {
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import {
-  type Context,
+  type GatewayContext,
+  type Guarded,
   type GuardedOperation,
   guarded,
+  inGateway,
   type OperationDescription,
   type Route,
   type TypedCall,
@@ -30,9 +32,9 @@ import { tokenJson, tokenSchema } from './token-json.ts';
 const tokenOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   description: OperationDescription<S>,
-  run: (context: Context, call: TypedCall<S>) => Promise<Reply>,
+  run: (context: GatewayContext, call: TypedCall<S>) => Promise<Reply>,
   { capability = 'update', sudo = false }: Partial<Pick<GuardedOperation, 'capability' | 'sudo'>> = {},
-): GuardedOperation => guarded({ name, capability, sudo, ...description, run });
+): Guarded<GatewayContext> => guarded({ name, capability, sudo, ...description, run });
 
 const createFields = {
   id: credential('Token ID to use; requires `sudo`'),
@@ -101,7 +103,12 @@ function requiredAccessor({ accessor = '' }: { readonly accessor: string | undef
   return { accessor };
 }
 
-async function lookupReply({ services }: Context, name: TokenName, token: string, warnings: readonly string[]): Promise<Reply> {
+async function lookupReply(
+  { services }: GatewayContext,
+  name: TokenName,
+  token: string,
+  warnings: readonly string[],
+): Promise<Reply> {
   const found = await services.registry.find(name);
   if (found !== undefined) return dataReply(tokenJson(token, found.record, services.tokens.nowMs), warnings);
   throw 'accessor' in name
@@ -110,7 +117,7 @@ async function lookupReply({ services }: Context, name: TokenName, token: string
 }
 
 /** Looks up the calling token. A token with limited uses is read again, since this request has just consumed a use. */
-async function lookupSelfReply({ services, principal, token }: Context): Promise<Reply> {
+async function lookupSelfReply({ services, principal, token }: GatewayContext): Promise<Reply> {
   const { id, record } = principal;
   const current = record.usesLeft === 0 && record.type === 'service' ? (await services.registry.find({ id }))?.record : record;
   if (current === undefined) throw new RequestError('permission_denied', 'bad token');
@@ -142,7 +149,7 @@ const lookupAccessor = tokenOperation(
 const increment = { increment: duration('Requested TTL from now; 0 for the TTL that the token was created with') };
 
 async function renewedReply(
-  { services }: Context,
+  { services }: GatewayContext,
   { name, token, missing }: { readonly name: TokenName; readonly token: string; readonly missing: string },
   { values, warnings }: Pick<TypedCall<typeof increment>, 'values' | 'warnings'>,
 ): Promise<Reply> {
@@ -246,8 +253,8 @@ export const tokenRoutes: readonly Route[] = [
   {
     path: 'auth/token/lookup-self',
     operations: {
-      GET: { ...lookupSelf, inGateway: true },
-      POST: { ...lookupSelfByPost, where: 'replica', inGateway: true },
+      GET: inGateway(lookupSelf),
+      POST: inGateway({ ...lookupSelfByPost, where: 'replica' }),
     },
   },
   { path: 'auth/token/lookup-accessor', operations: { POST: { ...lookupAccessor, where: 'replica' } } },

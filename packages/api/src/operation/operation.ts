@@ -93,12 +93,16 @@ async function warned(run: () => Reply | Promise<Reply>, warnings: readonly stri
   }
 }
 
-/** The parts of the node that an operation can use, in addition to its call. */
-export interface Context {
-  readonly node: Node;
+/** The parts of the node that an operation can use in every thread, in addition to its call. */
+export interface GatewayContext {
   readonly services: Services;
   readonly principal: Principal;
   readonly token: string;
+}
+
+/** The parts of the node that an operation can use in the main thread. */
+export interface Context extends GatewayContext {
+  readonly node: Node;
 }
 
 interface Common extends Partial<OperationDescription> {
@@ -161,11 +165,6 @@ export interface GuardedOperation extends Common {
   /** Any replica may start the operation. If it has to write, the replica forwards it to the active node. */
   readonly mayWrite?: true;
   /**
-   * A gateway thread may run the operation: it uses nothing of the node but its services, reads only what a gateway's changes keep current,
-   * and its success changes nothing, not even in memory (decision 105).
-   */
-  readonly inGateway?: true;
-  /**
    * A cluster that follows another one serves the operation too: to callers with the rights, and to those with an operation token (decision
    * 146). It needs nothing of the context but the node.
    */
@@ -177,20 +176,33 @@ export interface GuardedOperation extends Common {
   /** Response of a sealed node; absent for the usual refusal. */
   readonly whenSealed?: Reply;
   run(context: Context, call: Call): Reply | Promise<Reply>;
+  /** `run` in a gateway thread; absent if only the main thread runs the operation. @see inGateway */
+  readonly inGateway?: (context: GatewayContext, call: Call) => Reply | Promise<Reply>;
 }
 
 export type Operation = OpenOperation | GuardedOperation;
 
 /** An operation whose `run` receives its declared fields instead of a raw body. */
-type TypedOperation<O extends Operation, S extends FieldSchema> = Omit<O, 'access' | 'run' | keyof OperationDescription> &
+type TypedOperation<O extends Common, S extends FieldSchema> = Omit<O, 'access' | 'run' | keyof OperationDescription> &
   OperationDescription<S>;
 
-export function guarded<S extends FieldSchema = Record<never, never>>({
+/** An operation that uses nothing but `C`. */
+export type Guarded<C> = Omit<GuardedOperation, 'run' | 'inGateway'> & {
+  readonly run: (context: C, call: Call) => Reply | Promise<Reply>;
+};
+
+/**
+ * Lets gateway threads run the operation too. It must read only what a gateway's changes keep current, and its success must change nothing,
+ * not even in memory (decision 105).
+ */
+export const inGateway = (operation: Guarded<GatewayContext>): GuardedOperation => ({ ...operation, inGateway: operation.run });
+
+export function guarded<S extends FieldSchema = Record<never, never>, C = Context>({
   run,
   ...declared
-}: TypedOperation<GuardedOperation, S> & {
-  run(context: Context, call: TypedCall<S>): Reply | Promise<Reply>;
-}): GuardedOperation {
+}: TypedOperation<Guarded<C>, S> & {
+  readonly run: (context: C, call: TypedCall<S>) => Reply | Promise<Reply>;
+}): Guarded<C> {
   const takes = declared.takes ?? none<S>();
   return { ...declared, access: 'token', run: (context, call) => withFields(takes, call, (typed) => run(context, typed)) };
 }
@@ -200,7 +212,7 @@ export function guardedOnSecondary<S extends FieldSchema = Record<never, never>>
   run,
   use,
   ...declared
-}: Omit<TypedOperation<GuardedOperation, S>, 'byOperationToken'> & {
+}: Omit<TypedOperation<Guarded<Context>, S>, 'byOperationToken'> & {
   readonly use: 'reads' | 'changes';
   run(node: Node, call: TypedCall<S>): Reply | Promise<Reply>;
 }): GuardedOperation {

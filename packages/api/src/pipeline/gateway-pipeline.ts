@@ -3,8 +3,7 @@ import { callerGroup, type Principal, withinCidrs } from '@transitd/access';
 import type { AuditWriter, Exchange } from '@transitd/audit';
 import { turns } from '@transitd/event-loop';
 import { type BodyCaller, isStreamed, type Reply, sendReply, tokenOf, valuesBytesOf } from '@transitd/http';
-import type { Node, Services } from '@transitd/node';
-import { InvariantViolation } from '@transitd/raft-core';
+import type { Services } from '@transitd/node';
 import type { GuardedOperation } from '../operation/operation.ts';
 import { exchangeOf } from './audit-recording.ts';
 import { authorize } from './authorization.ts';
@@ -35,9 +34,11 @@ export interface GatewayPipelineOptions {
 
 /** A request that a gateway may answer. */
 export interface GatewayRequest extends RouteMatch {
-  readonly operation: GuardedOperation;
+  readonly operation: GuardedOperation & Required<Pick<GuardedOperation, 'inGateway'>>;
   readonly services: Services;
 }
+
+type CompleteGatewayRequest = CompleteRequest & GatewayRequest;
 
 /** How far a request has come. */
 interface Progress {
@@ -113,7 +114,7 @@ export class GatewayPipeline {
       progress.isReadingBody = false;
     } else progress.bytes = body;
     const common = { token, principal, epoch, source: 'reader', where: 'replica', wrapTtlS: 0 } as const;
-    const complete: CompleteRequest = { ...request, ...common, req, res, address, exchange, bytes: progress.bytes };
+    const complete: CompleteGatewayRequest = { ...request, ...common, req, res, address, exchange, bytes: progress.bytes };
     const values = progress.bytes === undefined ? 0 : valuesBytesOf(progress.bytes, operation);
     if (values === 0) return this.#executeInPlace(complete);
     const { bodies, batches } = this.#options.limits;
@@ -128,7 +129,7 @@ export class GatewayPipeline {
     }
   }
 
-  async #executeInPlace(complete: CompleteRequest): Promise<Reply | undefined> {
+  async #executeInPlace(complete: CompleteGatewayRequest): Promise<Reply | undefined> {
     // The main thread has the only queue, so that no request waits twice, and callers take turns over all threads.
     const { reads } = this.#options.limits;
     const { principal } = complete;
@@ -142,7 +143,7 @@ export class GatewayPipeline {
     }
   }
 
-  async #execute(request: CompleteRequest): Promise<Reply | undefined> {
+  async #execute(request: CompleteGatewayRequest): Promise<Reply | undefined> {
     const { services, operation, token, exchange } = request;
     const made = callOf(request);
     const call = made instanceof Promise ? await made : made;
@@ -154,7 +155,7 @@ export class GatewayPipeline {
     const rightsHold = (): boolean =>
       isCurrent(this.#options.look(), request) && tokens.epoch === epoch && mounts.engines === engines;
     const { principal, granted } = await authorize(request, call);
-    const reply = await operation.run({ node: noNode, services, principal, token }, granted);
+    const reply = await operation.inGateway({ services, principal, token }, granted);
     if (reply.status >= 300 || isStreamed(reply) || reply.issued !== undefined || !rightsHold()) return undefined;
     if (exchange === undefined) return reply;
     const recorded = await exchange.end(reply, { isDone: false });
@@ -182,10 +183,3 @@ async function bodyRefusal(error: unknown, exchange: Exchange | undefined): Prom
     return isRefusal(failure) ? errorReply(failure) : reply;
   }
 }
-
-/** Stands in for the node. An operation that a gateway may run uses only the services; the error passes the request to the main thread. */
-const noNode = new Proxy({} as Node, {
-  get: (_, name) => {
-    throw new InvariantViolation(`an operation in a gateway uses ${String(name)} of the node`);
-  },
-});

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerRespo
 import { turns } from '@transitd/event-loop';
 import type { NodeStatus } from '@transitd/health';
 import { parsePath, type Reply, sendReply } from '@transitd/http';
-import type { GuardedOperation, Operation, Route } from '../operation/operation.ts';
+import type { Operation, Route } from '../operation/operation.ts';
 import { GatewayPipeline, type GatewayPipelineOptions, type GatewayRequest, isCurrent } from './gateway-pipeline.ts';
 import { asksHealth, healthReply, isProbe } from './health-reply.ts';
 import { PassedInARow } from './passed-in-a-row.ts';
@@ -89,6 +89,6 @@ export function createGatewayRouter(options: GatewayRouterOptions): RequestListe
   };
 }
 
-const isOfGateway = (operation: Operation): operation is GuardedOperation => 'inGateway' in operation;
+const isOfGateway = (operation: Operation): operation is GatewayRequest['operation'] => 'inGateway' in operation;
 
 const isPlain = (headers: IncomingHttpHeaders): boolean => headersPassed.every((name) => headers[name] === undefined);

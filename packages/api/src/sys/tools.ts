@@ -2,14 +2,14 @@ import { isDenied, isUseDenied, type ParameterValue } from '@transitd/access';
 import { dataReply, fields, int, permissionDenied, RequestError } from '@transitd/http';
 import { defaultHash, hashOf, random, randomBytesMax } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
-import { type Context, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { type GatewayContext, guarded, inGateway, type Route } from '../operation/operation.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from '../transit/random-and-hash.ts';
 
 /**
  * Refuses a value from the body, or a default, that a policy denies: by the path that contains the value, or as a parameter (decision 13).
  */
 function refuseDenied(
-  { principal }: Context,
+  { principal }: GatewayContext,
   path: string,
   uses: readonly { readonly forms: readonly string[]; readonly names: readonly string[]; readonly value: ParameterValue }[],
 ): void {
@@ -19,14 +19,13 @@ function refuseDenied(
 
 const takes = { ...randomFields, urlbytes: int('Number of random bytes', { aliasOf: 'bytes', min: 1, max: randomBytesMax }) };
 
-const randomBytes: GuardedOperation = {
+const randomBytes = inGateway({
   name: 'tools-random',
   access: 'token',
   about: 'Generate random bytes',
   takes,
   answers: answers.data(randomResult),
   where: 'replica',
-  inGateway: true,
   capability: 'update',
   run: async (context, { body, params, path }) => {
     const { values, warnings } = fields(takes, body, randomPath(params));
@@ -40,25 +39,26 @@ const randomBytes: GuardedOperation = {
     const result = await random({ source, format, bytes: count }, context.services.sealRandom);
     return dataReply({ random_bytes: result.randomBytes }, [...warnings, ...result.warnings]);
   },
-};
-
-const hash = guarded({
-  name: 'tools-hash',
-  about: 'Compute a hash',
-  takes: hashFields,
-  answers: answers.data(hashResult),
-  where: 'replica',
-  inGateway: true,
-  capability: 'update',
-  run: async (context, { values, warnings, path }) => {
-    const algorithm = values.urlalgorithm ?? values.algorithm ?? defaultHash;
-    refuseDenied(context, path, [
-      { forms: [`sys/tools/hash/${algorithm}`], names: ['algorithm', 'urlalgorithm'], value: algorithm },
-    ]);
-    if (values.input === undefined) throw new RequestError('invalid_request', 'input missing');
-    return dataReply(await hashOf({ input: values.input, algorithm, format: values.format }), warnings);
-  },
 });
+
+const hash = inGateway(
+  guarded({
+    name: 'tools-hash',
+    about: 'Compute a hash',
+    takes: hashFields,
+    answers: answers.data(hashResult),
+    where: 'replica',
+    capability: 'update',
+    run: async (context: GatewayContext, { values, warnings, path }) => {
+      const algorithm = values.urlalgorithm ?? values.algorithm ?? defaultHash;
+      refuseDenied(context, path, [
+        { forms: [`sys/tools/hash/${algorithm}`], names: ['algorithm', 'urlalgorithm'], value: algorithm },
+      ]);
+      if (values.input === undefined) throw new RequestError('invalid_request', 'input missing');
+      return dataReply(await hashOf({ input: values.input, algorithm, format: values.format }), warnings);
+    },
+  }),
+);
 
 /** Routes of random bytes and hashes without a mount. */
 export const toolRoutes: readonly Route[] = [

@@ -25,8 +25,11 @@ import {
 } from '@transitd/transit-engine';
 import { data, names, written } from '../operation/answers.ts';
 import {
+  type GatewayContext,
+  type Guarded,
   type GuardedOperation,
   guarded,
+  inGateway,
   type OperationDescription,
   type Params,
   pathParam,
@@ -54,12 +57,12 @@ export function keyOperation<S extends FieldSchema = Record<never, never>>(
     readonly data?: Envelope['data'];
     readonly warnings?: readonly string[];
   }>,
-): GuardedOperation {
+): Guarded<GatewayContext> {
   return guarded({
     name,
     capability,
     ...description,
-    run: async ({ services, principal }, call) => {
+    run: async ({ services, principal }: GatewayContext, call) => {
       const { data, warnings = [] } = await run(engineOf(services, call), call.values, call, principal);
       const all = [...call.warnings, ...warnings];
       return data === undefined ? writtenReply(all) : dataReply(data, all);
@@ -331,7 +334,7 @@ export const transitKeyRoutes: readonly Route[] = [
   {
     path: 'keys/:name',
     accepts: namesKey,
-    operations: { POST: create, GET: { ...read, inGateway: true }, DELETE: remove },
+    operations: { POST: create, GET: inGateway(read), DELETE: remove },
   },
   { path: 'keys/:name/config', accepts: namesKey, operations: { POST: configure } },
   { path: 'keys/:name/rotate', accepts: namesKey, operations: { POST: rotate } },

@@ -29,7 +29,14 @@ import {
   type RandomSource,
   type TransitEngine,
 } from '@transitd/transit-engine';
-import type { Call, Context, GuardedOperation, OperationDescription, Params } from '../operation/operation.ts';
+import {
+  type Call,
+  type GatewayContext,
+  type GuardedOperation,
+  inGateway,
+  type OperationDescription,
+  type Params,
+} from '../operation/operation.ts';
 import { type BatchFields, readInput, withoutEffect } from './members-without-effect.ts';
 
 /** Returns the engine of the mount in the path. */
@@ -231,7 +238,7 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
     forAllItems: data.forAllItems ?? [],
   };
   const usedBy = Object.entries(data.usedBy ?? {});
-  const run = async ({ services, principal }: Pick<Context, 'services' | 'principal'>, call: Call): Promise<Reply> => {
+  const run = async ({ services, principal }: GatewayContext, call: Call): Promise<Reply> => {
     const { body, path, params } = call;
     const { mount = '', ...pathParams } = params;
     const { values: read, warnings } = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
@@ -276,19 +283,18 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
     }
   };
   return {
-    operation: {
+    operation: inGateway({
       name,
       access: 'token',
       ...(data.uses && { sameAs }),
       where: 'replica',
-      inGateway: true,
       about: data.about,
       takes,
       answers: data.answers,
       ...(capability && { capability }),
       ...(mayWrite && { mayWrite }),
       run,
-    },
+    }),
     ...data.path,
   };
 }
