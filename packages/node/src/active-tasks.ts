@@ -61,7 +61,7 @@ export async function runActiveTasks({ services, barrier, log, audit, isActive }
       if (first !== undefined)
         log.warn(
           { mount: mount.path, key: first.name, reason: reasonOf(first.error), failed: failed.length },
-          'could not rotate keys that are due, such as this one; the next round tries again',
+          'could not rotate keys that are due, such as this one; they are tried again, at least each hour',
         );
     });
     await attempt('delete the records of deleted keys', () => engine.sweep(sweepLimit));

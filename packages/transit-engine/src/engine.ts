@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
-import { type DueRotation, type DueRotations, isDue, rotateDue } from './keys/auto-rotation.ts';
+import { type DueRotation, type DueRotations, isDue, type RotationPauses, rotateDue } from './keys/auto-rotation.ts';
 import { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 import { ChangeQueue } from './keys/change-queue.ts';
 import {
@@ -102,6 +102,7 @@ export class TransitEngine {
   readonly signing: Signing;
   readonly certificates: KeyCertificates;
   #sweepCursor = '';
+  #rotationPauses: RotationPauses = new Map();
 
   constructor(options: TransitEngineOptions) {
     const { store, mountId, ciphertextPrefix = 'svc', now, caches = engineCaches() } = options;
@@ -252,16 +253,20 @@ export class TransitEngine {
 
   /**
    * Rotates the keys whose automatic rotation is due. Only the active node calls it, periodically. Each rotation is one transaction that
-   * also moves the key's due time, so if several nodes try, only one rotates.
+   * also moves the key's due time, so if several nodes try, only one rotates. A key that could not be rotated is tried more and more
+   * rarely, at least each hour.
    * @param limit - maximum number of rotations
    * @param around - called for each key that is due, to record its rotation
    */
-  rotateDue(limit: number, around: DueRotation = (_, rotate) => rotate()): Promise<DueRotations> {
-    return rotateDue(this.#store, this.#paths, this.#now(), limit, async (place) => {
+  async rotateDue(limit: number, around: DueRotation = (_, rotate) => rotate()): Promise<DueRotations> {
+    const from = { store: this.#store, paths: this.#paths, nowMs: this.#now() };
+    const { pauses, ...outcome } = await rotateDue(from, limit, this.#rotationPauses, async (place) => {
       if (!isDue(await this.#keys.key(place.name), place)) return false;
-      const isHeld = await this.#secondaries.required();
-      return (await around(place.name, () => this.#rotateAsDue(place, isHeld))) !== undefined;
+      await this.#secondaries.required(); // if one is absent, the round ends before anything is recorded
+      return (await around(place.name, () => this.#rotateAsDue(place))) !== undefined;
     });
+    this.#rotationPauses = pauses;
+    return outcome;
   }
 
   /** @throws TransitError `key_not_found`, `invalid_request` */
@@ -348,8 +353,9 @@ export class TransitEngine {
    * Returns the new version of the key; undefined if it was deleted, its due time has changed, or its newest version is unconfirmed. Does
    * not wait until the new version may be used.
    */
-  async #rotateAsDue(place: DuePlace, isHeld: boolean): Promise<number | undefined> {
+  async #rotateAsDue(place: DuePlace): Promise<number | undefined> {
     const { version } = await this.#changes.run(place.name, async () => {
+      const isHeld = await this.#secondaries.required(); // the setting may have changed while the rotation was recorded
       const key = await this.#keys.key(place.name);
       if (!isDue(key, place)) return { version: undefined };
       const { record, transaction } = await this.#rotation(isHeld ? heldBack(key) : key);

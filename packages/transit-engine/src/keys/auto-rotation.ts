@@ -36,38 +36,53 @@ export const isDue = <K extends { readonly record: KeyRecord }>(key: K | undefin
 /** Rotates the key with this name and returns its new version; undefined if it is not due any more. */
 export type DueRotation = (name: string, rotate: () => Promise<number | undefined>) => Promise<number | undefined>;
 
-/** The outcome of a round of rotations. @property failed - the keys that could not be rotated */
+/** The outcome of a round of rotations. @property failed - the keys that were tried and could not be rotated */
 export interface DueRotations {
   readonly rotated: number;
   readonly failed: readonly { readonly name: string; readonly error: unknown }[];
 }
 
+/** Bounds of the pause after a failure; each further one doubles it. */
+const [pauseMsMin, pauseMsMax] = [10_000, 3_600_000];
+
+/** When keys that could not be rotated are tried again, by their names. Each attempt is audited. */
+export type RotationPauses = ReadonlyMap<string, { readonly untilMs: number; readonly pauseMs: number }>;
+
 /**
  * Rotates the keys whose automatic rotation is due, and reads only those. A key that cannot be rotated does not stop the others.
  * @param rotate - rotates one key if it is still due, and returns whether it did
  * @param limit - maximum number of rotations
+ * @param before - the `pauses` of the round before
  */
 export async function rotateDue(
-  store: Store,
-  paths: Paths,
-  nowMs: number,
+  { store, paths, nowMs }: { readonly store: Store; readonly paths: Paths; readonly nowMs: number },
   limit: number,
+  before: RotationPauses,
   rotate: (place: DuePlace) => Promise<boolean>,
-): Promise<DueRotations> {
+): Promise<DueRotations & { readonly pauses: RotationPauses }> {
   let rotated = 0;
   const failed: { name: string; error: unknown }[] = [];
+  const pauses = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
   for await (const records of pagesBelow(store, { prefix: paths.due }))
     for (const { path } of records) {
       const place = paths.parseDue(path);
-      if (place.dueMs > nowMs || rotated === limit) return { rotated, failed };
+      if (place.dueMs > nowMs || rotated === limit) return { rotated, failed, pauses };
+      const paused = before.get(place.name);
+      // A clock that was set back does not prolong a pause.
+      if (paused !== undefined && nowMs < paused.untilMs && paused.untilMs - nowMs <= paused.pauseMs) {
+        pauses.set(place.name, paused);
+        continue;
+      }
       try {
         if (await rotate(place)) rotated += 1;
       } catch (error) {
         if (!concernsOneKey(error)) throw error;
+        const pauseMs = paused === undefined ? pauseMsMin : Math.min(2 * paused.pauseMs, pauseMsMax);
+        pauses.set(place.name, { untilMs: nowMs + pauseMs, pauseMs });
         failed.push({ name: place.name, error });
       }
     }
-  return { rotated, failed };
+  return { rotated, failed, pauses };
 }
 
 /**

@@ -125,7 +125,31 @@ describe('automatic rotation', () => {
       const outcome = await engine.rotateDue(2);
       expect(outcome.rotated).to.equal(rotated);
       expect(outcome.failed.map(({ name }) => name)).to.deep.equal(['a']);
+      clock.nowMs += 10_000;
     }
+  });
+
+  it('is tried more and more rarely while it fails, at least each hour, and at once after a success', async () => {
+    const { engine, clock } = newEngine();
+    await engine.createKey('k', { autoRotatePeriodS: 3600 });
+    const failuresIn = async (ms: number, fails = true): Promise<number> => {
+      let asked = 0;
+      for (const endMs = clock.nowMs + ms; clock.nowMs < endMs; clock.nowMs += 10_000)
+        await engine.rotateDue(10, (_, rotate) => {
+          asked += 1;
+          return fails ? Promise.reject(new Error('no material')) : rotate();
+        });
+      return asked;
+    };
+    clock.nowMs += hourMs;
+    expect(await failuresIn(hourMs)).to.be.within(7, 10);
+    expect(await failuresIn(24 * hourMs)).to.be.within(23, 26);
+    clock.nowMs -= 12 * hourMs;
+    expect(await failuresIn(10_000), 'after a clock was set back').to.equal(1);
+    clock.nowMs += hourMs;
+    expect(await failuresIn(10_000, false)).to.equal(1);
+    clock.nowMs += hourMs;
+    expect(await failuresIn(20_000)).to.equal(2);
   });
 
   for (const [code, outcome] of [

@@ -217,6 +217,17 @@ describe('key material that secondary clusters must confirm', () => {
     expect(await active.rotateDue(10)).to.deep.equal({ rotated: 1, failed: [] });
   });
 
+  it('of an automatic rotation is asked for after the rotation was recorded, because the setting may have changed', async () => {
+    secondaries.isRequired = false;
+    await active.createKey('k', { autoRotatePeriodS: 3600 });
+    nowMs += 3_600_000;
+    await active.rotateDue(10, (_, rotate) => {
+      secondaries.isRequired = true;
+      return rotate();
+    });
+    expect(await versionsUsed(), 'unconfirmed, so not used').to.deep.equal([1, 1]);
+  });
+
   it('of automatic rotations asks once for an absent secondary, and not once for each key', async () => {
     secondaries.isRequired = false;
     for (const name of ['a', 'b', 'c']) await active.createKey(name, { autoRotatePeriodS: 3600 });
