@@ -27,7 +27,7 @@ describe('the responses of a connection', () => {
       res.on('close', () => closed.set(res, (closed.get(res) ?? 0) + 1));
     };
     listener = new Listener(handle, (counted) => {
-      server = createListener({ tls: undefined, headers_timeout: 5000 }, counted);
+      server = createListener({ tls: undefined, headers_timeout: 60_000 }, counted);
       return server.prependListener('request', count);
     });
     await listener.listen({ host: '127.0.0.1', port: 0 });
