@@ -10,7 +10,7 @@ import {
   type UseObserver,
 } from '@transitd/transit-engine';
 import { disableMount, enableMount, type MountRequest, type MountTuning, moveMount, tuneMount } from './mount-changes.ts';
-import { fenced } from './mount-fence.ts';
+import { mountStore } from './mount-store.ts';
 import {
   type Mount,
   type MountTable,
@@ -212,7 +212,7 @@ export class MountedEngines {
     const { store, managedKeysFor, now, useObserver, secondaries } = this.#options;
     const { id, ciphertextPrefix } = mount;
     const engine = new TransitEngine({
-      store: fenced(store, mount, () => mounted.isRemoved),
+      store: mountStore(store, mount, () => mounted.isRemoved),
       mountId: id,
       ciphertextPrefix,
       now,

@@ -157,9 +157,9 @@ export function stagingOf(records: readonly RestoredRecord[], space: number, key
   return batchesOf(records, keys).map((batch) => batch.map((record) => operation(keys, space, record, 0)));
 }
 
-/** Returns a transaction that does `body` while the active node is the one of `fence`, and else returns the key of the active node. */
-export const fenced = (keys: Keys, fence: number, body: EtcdTxn): EtcdTxn => ({
-  compares: [{ key: keys.active, modRevision: fence }],
+/** Returns a transaction that does `body` while the active key has this revision, and else returns the active key. */
+export const whileActive = (keys: Keys, activeRevision: number, body: EtcdTxn): EtcdTxn => ({
+  compares: [{ key: keys.active, modRevision: activeRevision }],
   success: [{ kind: 'txn', txn: body }],
   failure: [{ kind: 'range', key: keys.active }],
 });

@@ -38,7 +38,7 @@ interface Held {
   /** Revision at which this node became active. */
   readonly since: number;
   /** Revision of the active key, which every write of the role compares. */
-  fence: number;
+  activeRevision: number;
   /** Send time of the newest request whose answer showed that this node had the role. */
   confirmedMs: number;
   /** Whether the copy contains everything that earlier active nodes wrote, and none of them serves reads: only then this node serves. */
@@ -62,7 +62,7 @@ export class ActiveRole {
   readonly #owner: string;
   #held: Held | undefined;
   readonly #others: OtherHeartbeats;
-  /** Whether a write with the present fence had an unknown outcome. */
+  /** Whether a write that compared the present revision had an unknown outcome. */
   #isSuspect = false;
   #mayLead: boolean;
   /** Until then this node leaves the role to others. */
@@ -95,8 +95,8 @@ export class ActiveRole {
   }
 
   /** Revision that the writes of the active node compare; undefined while this node is not active. */
-  get fence(): number | undefined {
-    return this.#held?.fence;
+  get activeRevision(): number | undefined {
+    return this.#held?.activeRevision;
   }
 
   /** Revision at which this node became active; undefined while it is not. */
@@ -131,25 +131,25 @@ export class ActiveRole {
     return this.isReady ? this.#clock.endMs : Number.NEGATIVE_INFINITY;
   }
 
-  /** A write with this fence had an unknown outcome: it might take effect later, unless the fence changes. */
+  /** A write had an unknown outcome: it might take effect later, unless the active key is written again before. */
   suspect(): void {
     this.#isSuspect = true;
   }
 
   /**
-   * Returns the fence for a write. After an unknown outcome it first writes the active key again: then every earlier write has either taken
-   * effect, and is in the copy, or never will. A write does not wait for that until etcd is back.
+   * Returns the revision that a write compares. After an unknown outcome it first writes the active key again: then every earlier write
+   * has either taken effect, and is in the copy, or never will. A write does not wait for that until etcd is back.
    * @throws StoreError `not_leader`
    */
-  async settledFence(): Promise<number> {
+  async settledRevision(): Promise<number> {
     const held = this.#held;
     if (this.#isSuspect) await this.#settle();
     if (held === undefined || this.#held !== held) throw notActive(); // a write that was planned before the role was lost
-    return held.fence;
+    return held.activeRevision;
   }
 
-  /** Call it when etcd refused a write because of its fence. @returns whether this node is still active, with a newer fence */
-  async staysActive(fence: number, answer: EtcdTxnAnswer): Promise<boolean> {
+  /** Call it when etcd refused a write because of its revision. @returns whether this node is still active, with a newer revision */
+  async staysActive(activeRevision: number, answer: EtcdTxnAnswer): Promise<boolean> {
     const held = this.#held;
     if (held === undefined) return false;
     const row = answer.answers[0]?.rows?.[0];
@@ -157,8 +157,8 @@ export class ActiveRole {
       this.#lose(held);
       return false;
     }
-    if (held.fence === fence) held.fence = row.modRevision;
-    await this.#options.feed.reached(held.fence, this.#options.timeoutMs);
+    if (held.activeRevision === activeRevision) held.activeRevision = row.modRevision;
+    await this.#options.feed.reached(held.activeRevision, this.#options.timeoutMs);
     return true;
   }
 
@@ -233,11 +233,11 @@ export class ActiveRole {
       if (!answer.succeeded || !this.#mayLead || this.#closing.signal.aborted) return;
       this.#isSuspect = false;
       const { revision } = answer;
-      held = { lease, lost: new AbortController(), since: revision, fence: revision, confirmedMs, isPrepared: false };
+      held = { lease, lost: new AbortController(), since: revision, activeRevision: revision, confirmedMs, isPrepared: false };
       this.#held = held;
       const kept = this.#keep(held);
       try {
-        await feed.reached(held.fence, timeoutMs);
+        await feed.reached(held.activeRevision, timeoutMs);
         await this.#outlastPredecessor(held);
         await prepare();
         await this.#beat(held);
@@ -281,13 +281,15 @@ export class ActiveRole {
    * Tells the next active node that this node no longer serves reads, so that it need not wait. If the write is lost, the next active node
    * waits.
    */
-  async #announceEnd({ fence }: Held): Promise<void> {
+  async #announceEnd({ activeRevision }: Held): Promise<void> {
     const { etcd, keys } = this.#options;
     const success = [
       { kind: 'delete', key: keys.active } as const,
       { kind: 'put', key: keys.heartbeat, value: new Uint8Array() } as const,
     ];
-    await etcd.txn({ compares: [{ key: keys.active, modRevision: fence }], success, failure: [] }).catch(() => undefined);
+    await etcd
+      .txn({ compares: [{ key: keys.active, modRevision: activeRevision }], success, failure: [] })
+      .catch(() => undefined);
   }
 
   /** Keeps the lease, confirms the role, and shows all nodes that their watches go on, until the role is lost. */
@@ -319,12 +321,12 @@ export class ActiveRole {
   /** A heartbeat of unknown outcome does no harm later, nor one that is sent twice. */
   async #beat(held: Held): Promise<void> {
     const { etcd, keys, feed, holdMs, now } = this.#options;
-    const { fence } = held;
+    const { activeRevision } = held;
     const before = feed.copy.marker;
     const sentMs = now();
     const value = Buffer.from(this.#owner);
     const answer = await etcd.txn({
-      compares: [{ key: keys.active, modRevision: fence }],
+      compares: [{ key: keys.active, modRevision: activeRevision }],
       success: [
         { kind: 'put', key: keys.heartbeat, value },
         { kind: 'range', key: keys.marker },
@@ -337,7 +339,7 @@ export class ActiveRole {
     if (answer.succeeded) {
       held.confirmedMs = sentMs;
       this.#clock.renewed({ sentMs, ttlSeconds: holdMs / 1000 });
-    } else await this.staysActive(fence, answer);
+    } else await this.staysActive(activeRevision, answer);
   }
 
   async #settle(): Promise<void> {
@@ -345,7 +347,7 @@ export class ActiveRole {
     const isLate = delay(this.#options.timeoutMs, true, { signal: ended.signal }).catch(() => true);
     try {
       while (this.#isSuspect && this.#held !== undefined) {
-        this.#renewal ??= this.#renewFence(this.#held).finally(() => {
+        this.#renewal ??= this.#rewriteKey(this.#held).finally(() => {
           this.#renewal = undefined;
         });
         if (await Promise.race([this.#renewal.then(() => false), isLate])) throw notActive();
@@ -355,19 +357,19 @@ export class ActiveRole {
     }
   }
 
-  async #renewFence(held: Held): Promise<void> {
+  async #rewriteKey(held: Held): Promise<void> {
     const { etcd, keys, feed, retryMs, timeoutMs, onFault } = this.#options;
     const value = Buffer.from(this.#owner);
     while (this.#held === held) {
       try {
         const answer = await etcd.txn({
-          compares: [{ key: keys.active, modRevision: held.fence }],
+          compares: [{ key: keys.active, modRevision: held.activeRevision }],
           success: [{ kind: 'put', key: keys.active, value, lease: held.lease }],
           failure: [{ kind: 'range', key: keys.active }],
         });
-        if (answer.succeeded) held.fence = answer.revision;
-        else if (!(await this.staysActive(held.fence, answer))) return;
-        await feed.reached(held.fence, timeoutMs);
+        if (answer.succeeded) held.activeRevision = answer.revision;
+        else if (!(await this.staysActive(held.activeRevision, answer))) return;
+        await feed.reached(held.activeRevision, timeoutMs);
         this.#isSuspect = false;
         return;
       } catch (error) {
@@ -387,7 +389,7 @@ export class ActiveRole {
   #compareWithCopy(): void {
     const { copy } = this.#options.feed;
     const held = this.#held;
-    if (held !== undefined && copy.revision >= held.fence && copy.active?.owner !== this.#owner) this.#lose(held);
+    if (held !== undefined && copy.revision >= held.activeRevision && copy.active?.owner !== this.#owner) this.#lose(held);
   }
 
   #lose(held: Held): void {

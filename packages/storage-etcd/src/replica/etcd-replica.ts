@@ -23,7 +23,7 @@ import { type Keys, keysBelow } from '../copy/keys.ts';
 import { pathsPage, recordsPage } from '../copy/pages.ts';
 import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
 import { ActiveRole, notActive } from './active-role.ts';
-import { FencedWrites, isDone } from './fenced-writes.ts';
+import { ActiveWrites, isDone } from './active-writes.ts';
 import { LevelGuard } from './level-guard.ts';
 import { openFeed } from './open-feed.ts';
 import { nodeIdOf } from './owner.ts';
@@ -68,7 +68,7 @@ export class EtcdReplica implements Replica {
   readonly #feed: StateFeed;
   readonly #role: ActiveRole;
   readonly #registration: Registration;
-  readonly #writes: FencedWrites;
+  readonly #writes: ActiveWrites;
   readonly #restores: Restores;
   readonly #observers = new Set<() => void>();
   readonly #order = new CommitOrder();
@@ -104,7 +104,7 @@ export class EtcdReplica implements Replica {
     this.#registration = new Registration({ ...options, key: keys.node(options.nodeId), onEnded: onChange });
     this.#role = new ActiveRole({ ...options, keys, feed, prepare: () => this.#prepare(), onChange }, options.mayLead);
     const parts = { etcd: this.#etcd, keys, feed, role: this.#role };
-    this.#writes = new FencedWrites({ ...parts, timeoutMs: this.#timeoutMs });
+    this.#writes = new ActiveWrites({ ...parts, timeoutMs: this.#timeoutMs });
     this.#restores = new Restores({
       ...{ ...parts, writes: this.#writes, order: this.#order, newAttempt },
       onSwap: () => {
@@ -191,7 +191,7 @@ export class EtcdReplica implements Replica {
   status(): ReplicaStatus {
     const { copy } = this.#feed;
     const { revision } = copy.marker;
-    const isActive = this.#role.fence !== undefined;
+    const isActive = this.#role.activeRevision !== undefined;
     const isCandidate = this.#role.mayLead && copy.active === undefined;
     return {
       clusterId: copy.cluster,
@@ -299,7 +299,7 @@ export class EtcdReplica implements Replica {
    */
   async #newest(): Promise<{ readonly active: EtcdRow | undefined; readonly marker: EtcdRow | undefined }> {
     const { active, marker } = this.#keys;
-    const wasActive = this.#role.fence !== undefined;
+    const wasActive = this.#role.activeRevision !== undefined;
     const before = this.#feed.copy.marker;
     const { rows } = await this.#etcd.range({ key: active, end: `${marker}\0` });
     const activeRow = rows.find(({ key }) => key === active);
@@ -315,14 +315,14 @@ export class EtcdReplica implements Replica {
     await this.#reserve(values);
     this.#unused -= values;
     for (;;) {
-      const fence = await this.#role.settledFence();
+      const activeRevision = await this.#role.settledRevision();
       // A staged transaction of unknown outcome took effect. The next active node, perhaps this one, writes it to its records first.
       if (this.#feed.copy.staged !== undefined) this.#role.resign();
       if (!this.#role.isReady) throw notActive();
       const plan = planCommit({ transaction, copy: this.#feed.copy, keys: this.#keys, attempt: newAttempt() });
-      const answer = await this.#carryOut(plan, fence);
+      const answer = await this.#carryOut(plan, activeRevision);
       if (!answer.succeeded) {
-        if (await this.#role.staysActive(fence, answer)) continue; // etcd did nothing, so it may be asked again
+        if (await this.#role.staysActive(activeRevision, answer)) continue; // etcd did nothing, so it may be asked again
         throw notActive();
       }
       await this.#writes.seen(answer.revision);
@@ -334,19 +334,19 @@ export class EtcdReplica implements Replica {
   }
 
   /** Only the last transaction of a staged plan takes effect; chunks of a plan that fails are deleted by the next active node. */
-  async #carryOut(plan: Plan, fence: number): Promise<EtcdTxnAnswer> {
+  async #carryOut(plan: Plan, activeRevision: number): Promise<EtcdTxnAnswer> {
     for (const chunk of plan.kind === 'staged' ? plan.chunks : []) {
-      const answer = await this.#writes.send(fence, { compares: [], success: [chunk], failure: [] });
+      const answer = await this.#writes.send(activeRevision, { compares: [], success: [chunk], failure: [] });
       if (!answer.succeeded) return answer;
     }
-    return this.#writes.send(fence, plan.body);
+    return this.#writes.send(activeRevision, plan.body);
   }
 
   /** Reserves a range of values if the present one is too short for this commit. */
   #reserve(values: number): Promise<void> {
     const reserved = this.#reserving.then(async () => {
       if (this.#unused >= values) return;
-      await this.#role.settledFence(); // a restore of unknown outcome may have raised the count
+      await this.#role.settledRevision(); // a restore of unknown outcome may have raised the count
       const more = Math.max(reservedAtOnce, values);
       const parts = { copy: this.#feed.copy, keys: this.#keys };
       await this.#writes.write([reservation(this.#keys, parts.copy.reserved + more)], [isReserved(parts)]);
@@ -367,7 +367,7 @@ export class EtcdReplica implements Replica {
 
   async #unpack(): Promise<void> {
     const { staged } = this.#feed.copy;
-    if (staged === undefined || this.#role.fence === undefined) return;
+    if (staged === undefined || this.#role.activeRevision === undefined) return;
     const compares = [isStaged(staged, this.#keys)];
     for (const body of unpackingOf(staged, this.#feed.copy.space, this.#keys, newAttempt))
       await this.#writes.write(body, compares);

@@ -5,7 +5,7 @@ import type { Keys } from '../copy/keys.ts';
 import { decodeRecord } from '../copy/record-value.ts';
 import { type Etcd, type EtcdCompare, EtcdError, type EtcdRow } from '../etcd.ts';
 import { type ActiveRole, notActive } from './active-role.ts';
-import { type FencedWrites, isDone } from './fenced-writes.ts';
+import { type ActiveWrites, isDone } from './active-writes.ts';
 import { pagesOf } from './pages.ts';
 import type { StateFeed } from './state-feed.ts';
 
@@ -14,7 +14,7 @@ export interface RestoresParts {
   readonly keys: Keys;
   readonly feed: StateFeed;
   readonly role: ActiveRole;
-  readonly writes: FencedWrites;
+  readonly writes: ActiveWrites;
   readonly order: CommitOrder;
   readonly newAttempt: () => string;
   /** A restore is about to take effect, and with it another count of values: what was reserved of the present one is given up. */
@@ -23,7 +23,7 @@ export interface RestoresParts {
 
 interface Staged {
   readonly attempt: string;
-  readonly fence: number;
+  readonly since: number;
   readonly space: number;
   /** Holds while no node reads the space. */
   readonly unread: EtcdCompare;
@@ -105,7 +105,7 @@ export class Restores {
   #stagedBy(attempt: string) {
     const { feed, role } = this.#parts;
     const staged = this.#staged;
-    const isStill = staged?.attempt === attempt && staged.fence === role.since && staged.space === feed.copy.space + 1;
+    const isStill = staged?.attempt === attempt && staged.since === role.since && staged.space === feed.copy.space + 1;
     return isStill ? staged : undefined;
   }
 
@@ -116,7 +116,7 @@ export class Restores {
       this.#staged = undefined;
       await this.#clearSpaces();
       if (role.since === undefined) throw notActive();
-      this.#staged = { attempt, fence: role.since, space: feed.copy.space + 1, unread: this.#unread, chunks: 0 };
+      this.#staged = { attempt, since: role.since, space: feed.copy.space + 1, unread: this.#unread, chunks: 0 };
     }
     const staged = this.#stagedBy(attempt);
     if (staged === undefined || chunk > staged.chunks) return { outcome: 'conflict', ...this.#unchanged };
@@ -137,12 +137,12 @@ export class Restores {
     if (staged === undefined || !(await this.#holds(staged.space, step))) return { outcome: 'conflict', ...this.#unchanged };
     const leave = await order.enter('all');
     try {
-      const fence = await role.settledFence();
+      const activeRevision = await role.settledRevision();
       if (!role.isReady || this.#stagedBy(step.attempt) === undefined) throw notActive();
       onSwap();
       const live = { space: staged.space, attempt: step.attempt };
       const body = swapOf({ copy: feed.copy, keys, attempt: newAttempt() }, live, step.valuesWritten);
-      const answer = await writes.send(fence, body);
+      const answer = await writes.send(activeRevision, body);
       if (!answer.succeeded) throw notActive();
       if (!isDone(answer)) throw new StoreError('busy', 'another commit came between, and nothing was changed; restore again');
       const { revision } = answer;
@@ -204,7 +204,7 @@ export class Restores {
       } catch (error) {
         const isUnknown = error instanceof StoreError && error.code === 'outcome_unknown';
         if (!isUnknown || attempt === attemptsMax) throw error;
-        await role.settledFence(); // from now on, the attempt has taken effect or never will
+        await role.settledRevision(); // from now on, the attempt has taken effect or never will
         if (role.since !== since) throw error;
       }
     }

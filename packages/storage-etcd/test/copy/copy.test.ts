@@ -1,7 +1,7 @@
 import { applyTransaction, type Change, type Transaction } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { fenced, planCommit, unpackingOf } from '../../src/commit/plan.ts';
+import { planCommit, unpackingOf, whileActive } from '../../src/commit/plan.ts';
 import { Copy, CopyFault } from '../../src/copy/copy.ts';
 import { keysBelow } from '../../src/copy/keys.ts';
 import type { RevisionEvents } from '../../src/copy/watch-revisions.ts';
@@ -35,11 +35,11 @@ class Writer {
   readonly changes: Change[] = [];
   readonly model = new Map<string, Seen>();
   #attempts = 0;
-  #fence: number;
+  #activeRevision: number;
 
   constructor() {
     this.copy = new Copy(keys, rowsOf(this.server));
-    this.#fence = this.server.txn({
+    this.#activeRevision = this.server.txn({
       compares: [],
       success: [{ kind: 'put', key: keys.active, value: Buffer.from('1 a') }],
       failure: [],
@@ -86,8 +86,8 @@ class Writer {
     }
   }
 
-  #write(body: Parameters<typeof fenced>[2]) {
-    const answer = this.server.txn(fenced(keys, this.#fence, body));
+  #write(body: Parameters<typeof whileActive>[2]) {
+    const answer = this.server.txn(whileActive(keys, this.#activeRevision, body));
     this.follow();
     return answer;
   }

@@ -180,12 +180,12 @@ describe('a restore in etcd', () => {
     await node.replica.leads;
     await node.replica.commit(put('a', 'own'));
     await node.replica.commit(stage('one', 0, ['a', 'restored']));
-    const fence = (): number => server.rows('test/m/active', undefined)[0]?.modRevision ?? 0;
-    const before = fence();
+    const activeRevision = (): number => server.rows('test/m/active', undefined)[0]?.modRevision ?? 0;
+    const before = activeRevision();
     isHeld = true;
     expect(await outcomeOf(node.replica.commit(swap('one', [['a', 'restored']])))).to.equal('outcome_unknown');
     const clearing = rejection(node.replica.clearRestores());
-    await until(() => fence() > before);
+    await until(() => activeRevision() > before);
     isHeld = false;
     server.txn({ compares: [], success: [{ kind: 'put', key: 'other', value: Buffer.from('') }], failure: [] });
     expect(await clearing).to.be.instanceOf(StoreError);

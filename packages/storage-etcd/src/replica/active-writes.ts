@@ -1,11 +1,11 @@
 import { StoreError } from '@transitd/storage-fsm';
-import { fenced } from '../commit/plan.ts';
+import { whileActive } from '../commit/plan.ts';
 import type { Keys } from '../copy/keys.ts';
 import { type Etcd, type EtcdCompare, EtcdError, type EtcdOperation, type EtcdTxn, type EtcdTxnAnswer } from '../etcd.ts';
 import { type ActiveRole, notActive } from './active-role.ts';
 import type { StateFeed } from './state-feed.ts';
 
-export interface FencedWritesParts {
+export interface ActiveWritesParts {
   readonly etcd: Etcd;
   readonly keys: Keys;
   readonly feed: StateFeed;
@@ -14,20 +14,20 @@ export interface FencedWritesParts {
   readonly timeoutMs: number;
 }
 
-/** Sends the writes of the active node. Each compares the fence, so a node that was replaced writes nothing. */
-export class FencedWrites {
-  readonly #parts: FencedWritesParts;
+/** Sends the writes of the active node. Each compares the active key, so a node that was replaced writes nothing. */
+export class ActiveWrites {
+  readonly #parts: ActiveWritesParts;
 
-  constructor(parts: FencedWritesParts) {
+  constructor(parts: ActiveWritesParts) {
     this.#parts = parts;
   }
 
-  /** Sends one transaction. @returns an answer that has not `succeeded` if the fence was another @throws StoreError */
-  async send(fence: number, body: EtcdTxn): Promise<EtcdTxnAnswer> {
+  /** Sends one transaction. @returns an answer that has not `succeeded` if the active key has another revision @throws StoreError */
+  async send(activeRevision: number, body: EtcdTxn): Promise<EtcdTxnAnswer> {
     const { etcd, keys, feed, role } = this.#parts;
     const { revision } = feed.copy;
     try {
-      const answer = await etcd.txn(fenced(keys, fence, body));
+      const answer = await etcd.txn(whileActive(keys, activeRevision, body));
       const isWritten = answer.succeeded && (isDone(answer) || body.failure.length > 0);
       if (isWritten && answer.revision <= revision) this.#restored(answer.revision);
       return answer;
@@ -67,8 +67,8 @@ export class FencedWrites {
    * @throws StoreError; `busy` if a comparison fails. Then nothing was written, and the state is read again.
    */
   async write(success: readonly EtcdOperation[], compares: readonly EtcdCompare[] = []): Promise<void> {
-    const fence = await this.#parts.role.settledFence();
-    const answer = await this.send(fence, { compares, success, failure: [] });
+    const activeRevision = await this.#parts.role.settledRevision();
+    const answer = await this.send(activeRevision, { compares, success, failure: [] });
     if (!answer.succeeded) throw notActive();
     if (!isDone(answer)) {
       this.#parts.feed.suspect();
@@ -78,7 +78,7 @@ export class FencedWrites {
   }
 }
 
-/** Whether the comparisons of the transaction held, besides that of the fence. */
+/** Whether the comparisons of the transaction held, besides that of the active key. */
 export const isDone = ({ answers }: EtcdTxnAnswer): boolean => answers.at(-1)?.txn?.succeeded === true;
 
 const refusalOf = ({ message }: EtcdError): 'too_large' | 'busy' =>

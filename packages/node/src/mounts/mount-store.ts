@@ -8,7 +8,7 @@ import { type Mount, removedPath } from './mounts.ts';
  * @param isRemoved - returns whether this node knows of the removal
  * @throws RequestError `no_handler` from commits for a removed mount
  */
-export function fenced(store: Store, { path, id }: Pick<Mount, 'path' | 'id'>, isRemoved: () => boolean): Store {
+export function mountStore(store: Store, { path, id }: Pick<Mount, 'path' | 'id'>, isRemoved: () => boolean): Store {
   const isPresent = { path: removedPath(id), revision: 0 };
   return {
     get: (at) => store.get(at),
