@@ -93,7 +93,7 @@ describe('a configuration that contradicts the data directory', () => {
       what: 'no cluster_addr',
       data: () => dataOf('n1', 'n2'),
       change: {},
-      says: /^cluster_addr is missing, but data_dir belongs to a cluster with other members: set cluster_addr/,
+      says: /^cluster_addr is missing, but data_dir belongs to a cluster that has or had other members: set cluster_addr/,
     },
     {
       what: 'another engine',

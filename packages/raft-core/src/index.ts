@@ -20,7 +20,7 @@ export type {
 } from './driver/outcome.ts';
 export type { ProposalDone, ProposalObserver } from './driver/proposals.ts';
 export type { ReadDone } from './driver/reads.ts';
-export { isSoleMember } from './driver/sole-member.ts';
+export { runsWithoutPeers } from './driver/without-peers.ts';
 export { type Grant, grantUntil, isHeld, type ReadMoment } from './grant.ts';
 export { InvariantViolation, invariant } from './invariant.ts';
 export { LogDamage } from './log/log-damage.ts';

@@ -11,10 +11,10 @@ import {
   type DriverStatus,
   driverLimits,
   type Grant,
-  isSoleMember,
   type LogIndex,
   type NodeId,
   type Random,
+  runsWithoutPeers,
 } from '@transitd/raft-core';
 import {
   type CommitResult,
@@ -128,9 +128,11 @@ export class RaftEngine implements Storage {
   }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<RaftEngine> {
     const { raft, membership, onFatal: onFailure } = options;
     const log = await SegmentLog.open(directory, { onFailure, disk });
-    if (membership === undefined && !isSoleMember(log.start)) {
+    if (membership === undefined && !runsWithoutPeers(log.start)) {
       await new Promise((resolve) => log.close(resolve));
-      throw new StartError(`cluster_addr is missing, but data_dir belongs to a cluster with other members: ${portRemedy}`);
+      throw new StartError(
+        `cluster_addr is missing, but data_dir belongs to a cluster that has or had other members: ${portRemedy}`,
+      );
     }
     const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index, onFailure });
     log.verifyAgainstState(machine.flushedAtOpen);

@@ -10,9 +10,9 @@ import type { ConfRefusalReason, DriverStatus, RefusalReason } from './outcome.t
 import { Promotion } from './promotion.ts';
 import { type ProposalDone, type ProposalObserver, Proposals } from './proposals.ts';
 import { type ReadDone, Reads } from './reads.ts';
-import { isSoleMember } from './sole-member.ts';
 import { StallWatch } from './stall-watch.ts';
 import { type TransferDone, Transfers } from './transfers.ts';
+import { runsWithoutPeers } from './without-peers.ts';
 
 type Refusable<Reason> = (outcome: { readonly kind: 'refused'; readonly reason: Reason }) => void;
 
@@ -63,7 +63,7 @@ export class Driver<Result> {
     this.#peers = peers;
     this.#options = options;
     this.#limits = { ...driverLimits, ...options.limits };
-    invariant(peers !== undefined || isSoleMember(log.start), 'without peers the only member is this node', {
+    invariant(peers !== undefined || runsWithoutPeers(log.start), 'without peers the only member is this node', {
       nodeId: log.start.nodeId,
     });
     this.#core = new Raft(log.start, {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { soleVoter } from '../../src/confchange/conf-state.ts';
-import { isSoleMember } from '../../src/driver/sole-member.ts';
+import { runsWithoutPeers } from '../../src/driver/without-peers.ts';
 import type { ConfState } from '../../src/types.ts';
 import { encodeConfState } from '../../src/wire/conf-state.ts';
 import { freshStart } from '../core/sole-voter.ts';
@@ -18,7 +18,7 @@ describe('a driver without ports to peers', () => {
   };
   for (const [name, change] of Object.entries(others)) {
     it(`refuses a configuration with ${name}: it could reach no peer`, () => {
-      expect(isSoleMember(withBase(change))).to.equal(false);
+      expect(runsWithoutPeers(withBase(change))).to.equal(false);
     });
   }
 
@@ -26,7 +26,7 @@ describe('a driver without ports to peers', () => {
     const confEntries = [conf({ voters: [1, 2] }), conf({})].map((named, i) => {
       return { term: 2, index: 3 + i, type: 'conf' as const, data: encodeConfState(named) };
     });
-    expect(isSoleMember({ ...freshStart, confEntries })).to.equal(false);
-    expect(isSoleMember({ ...freshStart, confEntries: confEntries.slice(1) })).to.equal(true);
+    expect(runsWithoutPeers({ ...freshStart, confEntries })).to.equal(false);
+    expect(runsWithoutPeers({ ...freshStart, confEntries: confEntries.slice(1) })).to.equal(true);
   });
 });
