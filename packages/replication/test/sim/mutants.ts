@@ -270,6 +270,12 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     replace: '',
   },
   {
+    name: 'a promotion takes the silence of its node for that of its cluster',
+    file: promotionControl,
+    find: 'if (term !== this.#activeTerm) this',
+    replace: 'if (this.#activeSinceMs === Number.POSITIVE_INFINITY) this',
+  },
+  {
     name: 'a secondary answers heartbeats again before its promotion is committed',
     file: promotionControl,
     find: '        attempt += 1;\n',

@@ -95,6 +95,7 @@ export class World {
 
   /** Plays the whole run. @throws Violation when a rule is broken */
   async play(): Promise<void> {
+    this.#every(heartbeatMs, () => this.promotions.tick(this.#sites));
     // Most nodes were active once before there were secondaries.
     for (let round = 0; round < 4; round++) {
       await this.#run(100);
@@ -118,10 +119,7 @@ export class World {
       if (site.name !== 'a') this.#step(site, { kind: 'attach', set, local: localPrefixes, fenceMs: this.#fenceMs });
       if (site.name !== 'a') site.target = 'a';
     }
-    this.#every(heartbeatMs, () => {
-      this.promotions.tick(this.#sites);
-      this.sessions.tick();
-    });
+    this.#every(heartbeatMs, () => this.sessions.tick());
     this.#every(4, () => this.#write());
     this.#every(20, () => {
       for (const site of this.#sites) if (this.#random.chance(0.2)) site.writeNote();
