@@ -120,6 +120,6 @@ describe('the audit of a node', () => {
       () => '',
       (reason: Error) => reason.message,
     );
-    expect(error).to.match(/transitd: audit: device main cannot be opened: (ENOTDIR|EEXIST)/);
+    expect(error).to.match(/"level":"fatal".*"msg":"audit: device main cannot be opened: (ENOTDIR|EEXIST)/);
   });
 });

@@ -120,8 +120,8 @@ describe('operating a node', () => {
 
     const seal = (text: string) => ({ TRANSITD_SEAL_KEY_FILE: newKey, TRANSITD_SEAL_KEY_ID: text });
     for (const [env, says] of [
-      [seal('other'), /no seal key with the id "old"/],
-      [seal('old'), /the seal key "old" does not open/],
+      [seal('other'), /no seal key with the id \\"old\\"/],
+      [seal('old'), /the seal key \\"old\\" does not open/],
       [{ TRANSITD_SEAL_PREVIOUS_KEY_ID: 'old', TRANSITD_SEAL_PREVIOUS_KEY_FILE: newKey }, /needs an id of its own/],
     ] as const) {
       const wrong = launch(file, env);
@@ -191,6 +191,13 @@ describe('operating a node', () => {
     const third = launch(file, { TRANSITD_DATA_DIR: join(folder, 'other'), TRANSITD_LISTEN_ADDRESS: new URL(first.url).host });
     expect((await third.exited).code).to.equal(1);
     expect(third.stderr).to.match(/is in use/);
+    for (const { stderr } of [second, third]) {
+      const levels = stderr
+        .trimEnd()
+        .split('\n')
+        .map((line) => Reflect.get(JSON.parse(line), 'level'));
+      expect(levels.at(-1), 'each line of the log is JSON, and the last one says why').to.equal('fatal');
+    }
     expect((await first.call('PUT', 'sys/init', { secret_shares: 1, secret_threshold: 1 }, null)).status).to.equal(200);
     expect(await health(first)).to.equal(503);
   });

@@ -72,18 +72,21 @@ export class LeadershipLog {
       this.#limit.ended('no leader');
       this.#limit.ended('election');
     } else if (role === 'precandidate' || role === 'candidate') {
+      // A node that has met no leader yet and gets all pre-votes at once is a new cluster, or the only voter of one: nothing is wrong.
+      const isFirst = lastLeader === undefined && role === 'candidate';
       this.#limit.write(
-        'warn',
+        isFirst ? 'info' : 'warn',
         'election',
         { term, role, lastIndex, ...(lastLeader && { former: this.#nameOf(lastLeader.leader), formerTerm: lastLeader.term }) },
         'this node asks for votes',
       );
-      this.#limit.write(
-        'warn',
-        'no leader',
-        { term, ...(lastLeader && { former: this.#nameOf(lastLeader.leader) }) },
-        'no leader is heard',
-      );
+      if (!isFirst)
+        this.#limit.write(
+          'warn',
+          'no leader',
+          { term, ...(lastLeader && { former: this.#nameOf(lastLeader.leader) }) },
+          'no leader is heard',
+        );
     } else if (lastLeader !== undefined && !wasLeader)
       this.#limit.write(
         'warn',

@@ -9,8 +9,13 @@ function logs() {
   const lines: string[] = [];
   const write = ({ term, leader, former, to, health, before }: Record<string, unknown>, message: string) =>
     lines.push([message, term, leader ?? former ?? to, health, before].filter((part) => part !== undefined).join(', '));
-  const log = { info: write, warn: write, error: write } as unknown as Logger;
-  return { clock, lines, log, nowMs: () => clock.nowMs };
+  const warnings: string[] = [];
+  const warn = (fields: Record<string, unknown>, message: string) => {
+    warnings.push(message);
+    write(fields, message);
+  };
+  const log = { info: write, warn, error: write } as unknown as Logger;
+  return { clock, lines, warnings, log, nowMs: () => clock.nowMs };
 }
 
 type Seen = Pick<DriverStatus, 'role' | 'term' | 'leader' | 'transferTo'> & { readonly ready?: boolean };
@@ -37,12 +42,29 @@ describe('LeadershipLog', () => {
       ),
     ).to.deep.equal([
       'this node asks for votes, 3',
-      'no leader is heard, 3',
       'this node was elected leader, 3',
       'this node leads and has applied an entry of its term, 3',
       'this node lost the leadership, 3',
       'this node follows another leader, 4, n2',
     ]));
+
+  it('warns of no election that a new node wins at once, but of each that it must wait for', () => {
+    const warningsFor = (...roles: readonly Seen['role'][]): readonly string[] => {
+      const { warnings, log, nowMs } = logs();
+      const leadership = new LeadershipLog({ log, nowMs, nameOf: String });
+      for (const role of roles)
+        leadership.statusChanged({
+          ...{ nodeId: 1, role, term: 1, leader: role === 'leader' ? 1 : 0 },
+          ...{ ready: false, lastIndex: 0, commitIndex: 0 },
+        });
+      return warnings;
+    };
+    expect(warningsFor('follower', 'candidate', 'leader')).to.deep.equal([]);
+    const [asks, unheard, lost] = ['this node asks for votes', 'no leader is heard', 'this node lost the leadership'];
+    expect(warningsFor('follower', 'candidate', 'precandidate')).to.deep.equal([unheard]);
+    expect(warningsFor('precandidate', 'candidate', 'leader')).to.deep.equal([asks, unheard]);
+    expect(warningsFor('candidate', 'leader', 'follower', 'candidate')).to.deep.equal([lost, asks, unheard]);
+  });
 
   it('logs each transfer of its leadership, and that a transfer was given up', () => {
     const leads = { role: 'leader', term: 3, leader: 1, ready: true } as const;

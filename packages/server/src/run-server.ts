@@ -5,7 +5,7 @@ import { BarrierError } from '@transitd/barrier';
 import { type Config, type ListenerConfig, tlsContext } from '@transitd/configuration';
 import { Connections, reading, unreadResponses } from '@transitd/http';
 import { gatewayCount, Node } from '@transitd/node';
-import { type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
+import { exitCode, type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
 import { armFailpoints, StoreError } from '@transitd/storage-fsm';
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
@@ -35,11 +35,24 @@ interface Running {
 }
 
 /**
- * Runs one node until a stop signal; resolves with the exit code.
- * @throws StartError if it cannot start
+ * Runs one node until a stop signal; resolves with the exit code. If the node cannot start, the reason is the last line of a log in JSON
+ * that no terminal shows.
+ * @throws StartError if it cannot start and nothing has logged why
  */
-export async function runServer(given: Config, { dev, reread }: RunOptions = {}): Promise<number> {
+export async function runServer(given: Config, options: RunOptions = {}): Promise<number> {
   const nodeLog = new NodeLog(given.log);
+  try {
+    return await run(given, options, nodeLog);
+  } catch (error) {
+    const { format, level } = given.log;
+    if (!(error instanceof StartError) || format !== 'json' || level === 'silent' || process.stderr.isTTY) throw error;
+    nodeLog.logger.fatal(error.message);
+    return exitCode.start;
+  }
+}
+
+/** @throws StartError if the node cannot start */
+async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog): Promise<number> {
   const log = nodeLog.logger;
   const config = { ...given, workers: workersHere(given, log) };
   warnOfCoreDumps(log);
