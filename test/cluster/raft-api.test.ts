@@ -215,7 +215,7 @@ describe('the state of a cluster', function () {
           readonly version: string;
           readonly upgrade_version: string;
         }
-        const status = await until('all have echoed', async () => {
+        const status = await until('all have sent a heartbeat', async () => {
           const nodes = listAt<Seen>(await cluster.askWhenLed(through, 'GET', 'sys/ha-status'), 'data.nodes');
           return nodes.filter(({ last_echo }) => last_echo !== null).length === 2 && nodes;
         });

@@ -15,7 +15,7 @@ import {
 } from '../../packages/cluster/src/join/join-messages.ts';
 import { decodeMembership, encodeMembership } from '../../packages/cluster/src/membership/membership.ts';
 import { openList } from '../../packages/cluster/src/membership/signed-list.ts';
-import { echoReplySchema, echoRequestSchema } from '../../packages/cluster/src/standbys/echo-wire.ts';
+import { heartbeatReplySchema, heartbeatRequestSchema } from '../../packages/cluster/src/standbys/heartbeat-wire.ts';
 import {
   decodeBatch,
   decodeConfState,
@@ -69,13 +69,13 @@ describe('the formats of an earlier version', () => {
     });
 
     it(`of ${version}: member lists, heartbeats and the messages of a join are read`, () => {
-      const { memberships, echoRequests, echoReplies, joins, signedList } = read(version);
+      const { memberships, heartbeatRequests, heartbeatReplies, joins, signedList } = read(version);
       for (const text of memberships) {
         const again = encodeMembership(decodeMembership(Buffer.from(text)));
         expect(JSON.parse(Buffer.from(again).toString())).to.deep.equal(JSON.parse(text));
       }
-      for (const request of echoRequests) expect(echoRequestSchema.parse(request)).to.deep.include(request);
-      for (const reply of echoReplies) expect(echoReplySchema.parse(reply)).to.deep.include(reply);
+      for (const request of heartbeatRequests) expect(heartbeatRequestSchema.parse(request)).to.deep.include(request);
+      for (const reply of heartbeatReplies) expect(heartbeatReplySchema.parse(reply)).to.deep.include(reply);
       expect(encodeRequest(decodeRequest(joins.request))).to.deep.equal(joins.request);
       expect(encodeOffer(decodeOffer(joins.offer))).to.deep.equal(joins.offer);
       expect(encodeAnswer(decodeAnswer(joins.answer))).to.deep.equal(joins.answer);

@@ -8,7 +8,7 @@ import { ListRefused, type SignedList } from './membership/signed-list.ts';
 import { nodeCalls } from './node-calls.ts';
 import type { Storage } from './ports/storage-port.ts';
 import type { AppliedIndex } from './standbys/applied-index.ts';
-import { type EchoReply, echoRequestSchema } from './standbys/echo-wire.ts';
+import { type HeartbeatReply, heartbeatRequestSchema } from './standbys/heartbeat-wire.ts';
 import { replicationModes } from './standbys/replication-modes.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import { hexOf } from './standbys/state-comparison.ts';
@@ -74,21 +74,21 @@ export function clusterCalls({
      * that caller would serve old state for longer than this node waits.
      */
     'POST /cluster/echo': async ({ from, certificate, body }) => {
-      const read = echoRequestSchema.safeParse(fieldsIn(body));
+      const read = heartbeatRequestSchema.safeParse(fieldsIn(body));
       if (!read.success) return malformed;
-      const echo = read.data;
+      const heartbeat = read.data;
       if (!isActive() || !(storage.holdsLease() || (await confirmsLeadership())))
-        return { status: 503, json: { active: false, committed: committed(), ...newerList(echo.listIndex) } };
-      if (echo.differs) onDigestMismatch();
-      if (echo.intervalMs !== intervalMs) return { status: 409, json: { intervalMs } };
-      standbys.echoReceived(from, { ...echo, certificate });
+        return { status: 503, json: { active: false, committed: committed(), ...newerList(heartbeat.listIndex) } };
+      if (heartbeat.differs) onDigestMismatch();
+      if (heartbeat.intervalMs !== intervalMs) return { status: 409, json: { intervalMs } };
+      standbys.heartbeatReceived(from, { ...heartbeat, certificate });
       const { appliedIndex, digest } = machine.applied;
-      const answer: EchoReply = {
+      const answer: HeartbeatReply = {
         state: { index: appliedIndex, digest: hexOf(digest) },
         commitIndex: driver.status().commitIndex,
         utcMs: Date.now(),
         replication: replicationModes(machine.replication),
-        ...newerList(echo.listIndex),
+        ...newerList(heartbeat.listIndex),
       };
       return { status: 200, json: answer };
     },

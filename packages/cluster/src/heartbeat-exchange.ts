@@ -6,8 +6,8 @@ import type { CommittedMembers, MembershipList } from './membership/membership-l
 import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import type { SignedList } from './membership/signed-list.ts';
 import type { ClusterHost, LocalNode } from './ports/cluster-host.ts';
-import { EchoSender } from './standbys/echo-sender.ts';
-import type { EchoRequest } from './standbys/echo-wire.ts';
+import { HeartbeatSender } from './standbys/heartbeat-sender.ts';
+import type { HeartbeatRequest } from './standbys/heartbeat-wire.ts';
 import type { Heartbeats } from './standbys/heartbeats.ts';
 import type { StateComparison } from './standbys/state-comparison.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
@@ -28,21 +28,21 @@ export interface HeartbeatExchangeParts {
   readonly onMembers: () => void;
 }
 
-/** Sends the heartbeats of this node to the active node: chooses the receiver, builds the echo and applies the answer. */
+/** Sends the heartbeats of this node to the active node: chooses the receiver, builds the request and applies the answer. */
 export class HeartbeatExchange {
   readonly #parts: HeartbeatExchangeParts;
-  readonly #sender: EchoSender;
+  readonly #sender: HeartbeatSender;
   #intervalMismatchLogged = false;
 
   constructor(parts: HeartbeatExchangeParts) {
     const { host, membershipList, heartbeats, stateComparison, client, onRemoved } = parts;
     this.#parts = parts;
-    this.#sender = new EchoSender({
+    this.#sender = new HeartbeatSender({
       client,
-      onEcho: (to, ms) => {
+      onHeartbeat: (to, ms) => {
         const peer = membershipList.member(to)?.name ?? '';
-        if (ms === undefined) host.observer.echoFailed(peer);
-        else host.observer.echoed(peer, ms);
+        if (ms === undefined) host.observer.heartbeatFailed(peer);
+        else host.observer.heartbeatAnswered(peer, ms);
       },
       heartbeats,
       intervalMs: host.config.cluster_heartbeat_interval,
@@ -64,7 +64,7 @@ export class HeartbeatExchange {
     this.#sender.stop();
   }
 
-  /** Sends an echo at once: the leader or the seal has changed. */
+  /** Sends a heartbeat at once: the leader or the seal has changed. */
   sendNow(): void {
     this.#sender.sendNow();
   }
@@ -79,7 +79,7 @@ export class HeartbeatExchange {
     return others[Math.floor(performance.now() / host.config.cluster_heartbeat_interval) % Math.max(1, others.length)]?.id;
   }
 
-  #request(): EchoRequest {
+  #request(): HeartbeatRequest {
     const { host, local, lists, stateComparison, appliedIndex } = this.#parts;
     const { config, apiAddress, isUnsealed } = host;
     const sealed = !isUnsealed();
@@ -120,7 +120,7 @@ export class HeartbeatExchange {
   /** Forgets earlier answers: they would let this node serve for longer than the present active node waits. */
   #onIntervalMismatch(theirsMs: number | undefined): void {
     const { heartbeats, host } = this.#parts;
-    if (heartbeats.echoes.answeredSentMs !== undefined) heartbeats.restart(performance.now());
+    if (heartbeats.times.answeredSentMs !== undefined) heartbeats.restart(performance.now());
     if (this.#intervalMismatchLogged) return;
     this.#intervalMismatchLogged = true;
     host.log.error(

@@ -15,7 +15,7 @@ export interface Peers {
   readonly identity: Pick<NodeIdentity, 'certificate' | 'authority'> | undefined;
   /** Returns the other node that this node believes to be active; undefined if none is known or this node itself is active. */
   readonly activeMember: Member | undefined;
-  readonly heartbeats: Pick<Heartbeats, 'appliedSentMs' | 'echoes'>;
+  readonly heartbeats: Pick<Heartbeats, 'appliedSentMs' | 'times'>;
   /**
    * Until when the active node waits for this node before it answers a revocation, by the monotonic clock. Later this node serves nothing
    * as a standby.

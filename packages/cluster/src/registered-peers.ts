@@ -90,7 +90,8 @@ export class RegisteredPeers implements Peers {
     this.#freshness = new Freshness({
       intervalMs: config.cluster_heartbeat_interval,
       newestIndex: () => registry.newestIndex(),
-      onAnswer: (ms) => (ms === undefined ? observer.echoFailed(registry.name) : observer.echoed(registry.name, ms)),
+      onAnswer: (ms) =>
+        ms === undefined ? observer.heartbeatFailed(registry.name) : observer.heartbeatAnswered(registry.name, ms),
     });
     this.#client = new ClusterClient({
       identity: () => this.#requireIdentity(),
@@ -107,7 +108,8 @@ export class RegisteredPeers implements Peers {
         await pause(Math.max(0, ms), undefined, { signal: this.#closing.signal }).catch(() => undefined);
       },
     });
-    this.standbys = { confirmed: (index) => confirmations.confirmed(index), report: () => undefined }; // nodes send no echoes to each other
+    // Nodes send each other no heartbeats, and so no reports.
+    this.standbys = { confirmed: (index) => confirmations.confirmed(index), report: () => undefined };
     this.forwarder = new Forwarder({
       client: this.#client,
       leader: () => {

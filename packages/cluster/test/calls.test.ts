@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { type CallParts, clusterCalls } from '../src/calls.ts';
-import type { EchoRequest } from '../src/standbys/echo-wire.ts';
+import type { HeartbeatRequest } from '../src/standbys/heartbeat-wire.ts';
 import type { ClusterAnswer } from '../src/transport/cluster-call.ts';
 
-const request: EchoRequest = {
+const request: HeartbeatRequest = {
   name: 'n2',
   apiAddress: 'http://10.0.0.2:8200',
   clusterAddress: '10.0.0.2:8201',
@@ -28,8 +28,8 @@ interface AskedNode {
   readonly fresh?: () => Promise<void>;
 }
 
-/** Sends an echo to a node that is active under a lease by default. */
-async function echo(json: object, node: AskedNode = {}) {
+/** Sends a heartbeat to a node that is active under a lease by default. */
+async function heartbeat(json: object, node: AskedNode = {}) {
   const received: number[] = [];
   const driver = { status: () => ({ commitIndex: 9 }) };
   const machine = { applied: { appliedIndex: 9, digest: 1n } };
@@ -40,7 +40,7 @@ async function echo(json: object, node: AskedNode = {}) {
       holdsLease: () => node.holdsLease ?? true,
       replica: { fresh: node.fresh ?? (async () => undefined) },
     },
-    standbys: { echoReceived: (id: number) => received.push(id) },
+    standbys: { heartbeatReceived: (id: number) => received.push(id) },
     isActive: () => node.isActive ?? true,
     intervalMs: 1_000,
     committed: () => (node.removed ? undefined : committed),
@@ -64,32 +64,32 @@ async function echo(json: object, node: AskedNode = {}) {
 
 describe('POST /cluster/echo', () => {
   it('is answered by the active node, which records the report', async () => {
-    const { status, received } = await echo(request);
+    const { status, received } = await heartbeat(request);
     expect(status).to.equal(200);
     expect(received).to.deep.equal([2]);
   });
 
   for (const intervalMs of [999, 1_001, 60_000])
     it(`refuses an interval of ${intervalMs} ms where it is 1000 ms, and records nothing`, async () => {
-      const refused = await echo({ ...request, intervalMs });
+      const refused = await heartbeat({ ...request, intervalMs });
       expect(refused).to.deep.equal({ status: 409, json: { intervalMs: 1_000 }, received: [] });
     });
 
-  it('refuses an echo without an interval as malformed', async () => {
+  it('refuses a heartbeat without an interval as malformed', async () => {
     const { intervalMs: _, ...rest } = request;
-    expect(await echo(rest)).to.deep.include({ status: 400, received: [] });
+    expect(await heartbeat(rest)).to.deep.include({ status: 400, received: [] });
   });
 
   it('reports the committed members on a node that is not active', async () => {
-    const refused = await echo(request, { isActive: false });
+    const refused = await heartbeat(request, { isActive: false });
     expect(refused).to.deep.equal({ status: 503, json: { active: false, committed }, received: [] });
   });
 
   it('is answered without a lease only once a quorum has confirmed that the node still leads', async () => {
     const holdsLease = false;
     const deposed = { isActive: true, holdsLease, fresh: () => Promise.reject(new Error('no quorum answers')) };
-    expect(await echo(request, deposed)).to.deep.include({ status: 503, received: [] });
-    expect(await echo(request, { holdsLease })).to.deep.include({ status: 200, received: [2] });
+    expect(await heartbeat(request, deposed)).to.deep.include({ status: 503, received: [] });
+    expect(await heartbeat(request, { holdsLease })).to.deep.include({ status: 200, received: [2] });
     const [before, after] = [true, false];
     let isActive = before;
     const overtaken = {
@@ -101,11 +101,11 @@ describe('POST /cluster/echo', () => {
         isActive = after;
       },
     };
-    expect(await echo(request, overtaken), 'another node leads by now').to.deep.include({ status: 503, received: [] });
+    expect(await heartbeat(request, overtaken), 'another node leads by now').to.deep.include({ status: 503, received: [] });
   });
 
   it('reports no members on a removed node', async () => {
-    const refused = await echo(request, { isActive: false, removed: true });
+    const refused = await heartbeat(request, { isActive: false, removed: true });
     expect(refused).to.deep.equal({ status: 503, json: { active: false }, received: [] });
   });
 });

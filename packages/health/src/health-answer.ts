@@ -1,5 +1,5 @@
 import type { HealthQuery } from './health-query.ts';
-import { type Echoes, isFresh, type NodeStatus, type ReplicationMode, type ReplicationModes } from './node-status.ts';
+import { type HeartbeatTimes, isFresh, type NodeStatus, type ReplicationMode, type ReplicationModes } from './node-status.ts';
 
 /** The present time by two clocks, in milliseconds: the monotonic clock of the heartbeats, and UTC. */
 export interface Moment {
@@ -72,19 +72,19 @@ function conditionOf(status: NodeStatus, monotonicMs: number): Condition {
     case 'dr_active':
       return 'dr_secondary';
     case 'dr_standby':
-      return inContact(status.echoes, monotonicMs) ? 'dr_secondary' : 'ha_unhealthy';
+      return inContact(status.heartbeats, monotonicMs) ? 'dr_secondary' : 'ha_unhealthy';
     case 'standby':
-      return inContact(status.echoes, monotonicMs) ? 'standby' : 'ha_unhealthy';
+      return inContact(status.heartbeats, monotonicMs) ? 'standby' : 'ha_unhealthy';
     case 'performance_standby':
-      if (!inContact(status.echoes, monotonicMs)) return 'ha_unhealthy';
-      return isFresh(status.appliedSentMs, status.echoes.intervalMs, monotonicMs) ? 'performance_standby' : 'standby';
+      if (!inContact(status.heartbeats, monotonicMs)) return 'ha_unhealthy';
+      return isFresh(status.appliedSentMs, status.heartbeats.intervalMs, monotonicMs) ? 'performance_standby' : 'standby';
   }
 }
 
-/** Before the first answered echo, the time of unseal counts, so that a node that never finds an active node reports that too. */
-const lastContactMs = ({ answeredSentMs, sinceMs }: Echoes): number => answeredSentMs ?? sinceMs;
-const inContact = (echoes: Echoes, monotonicMs: number): boolean =>
-  isFresh(lastContactMs(echoes), echoes.intervalMs, monotonicMs);
+/** Before the first answered heartbeat, the time of unseal counts, so that a node that never finds an active node reports that too. */
+const lastContactMs = ({ answeredSentMs, sinceMs }: HeartbeatTimes): number => answeredSentMs ?? sinceMs;
+const inContact = (heartbeats: HeartbeatTimes, monotonicMs: number): boolean =>
+  isFresh(lastContactMs(heartbeats), heartbeats.intervalMs, monotonicMs);
 
 function codeFor(condition: Condition, { standbyOk, performanceStandbyOk, codes }: HealthQuery): number {
   switch (condition) {
@@ -109,7 +109,7 @@ function codeFor(condition: Condition, { standbyOk, performanceStandbyOk, codes 
 
 function report(status: NodeStatus, condition: Condition, now: Moment): HealthReport {
   const { state, version, cluster } = status;
-  const echoes = 'echoes' in status ? status.echoes : undefined;
+  const heartbeats = 'heartbeats' in status ? status.heartbeats : undefined;
   const modes = replicationOf(status, condition);
   return {
     initialized: state !== 'uninitialized',
@@ -123,11 +123,11 @@ function report(status: NodeStatus, condition: Condition, now: Moment): HealthRe
     cluster_id: cluster?.id ?? '',
     performance_standby: condition === 'performance_standby',
     enterprise: true,
-    echo_duration_ms: Math.round(echoes?.durationMs ?? 0),
-    clock_skew_ms: Math.round(echoes?.clockSkewMs ?? 0),
+    echo_duration_ms: Math.round(heartbeats?.durationMs ?? 0),
+    clock_skew_ms: Math.round(heartbeats?.clockSkewMs ?? 0),
     replication_primary_canary_age_ms: canaryAgeMs(status, now),
     ...(state === 'removed' && { removed_from_cluster: true }),
-    ...(echoes && heartbeat(echoes, now.monotonicMs)),
+    ...(heartbeats && heartbeat(heartbeats, now.monotonicMs)),
     ...(status.state === 'sealed' && status.sealFailure !== undefined && { seal_failure: status.sealFailure }),
     ...('lastWal' in status && activeOnly(status, now)),
   };
@@ -143,7 +143,7 @@ const disabled: ReplicationModes = { performance: 'disabled', disasterRecovery: 
 function replicationOf(status: NodeStatus, condition: Condition): ReplicationModes {
   if (condition === 'ha_unhealthy' || condition === 'sealed') return unknown;
   const reported =
-    'echoes' in status ? status.echoes.replication : 'lastWal' in status ? (status.replication ?? disabled) : undefined;
+    'heartbeats' in status ? status.heartbeats.replication : 'lastWal' in status ? (status.replication ?? disabled) : undefined;
   const isKnown = condition !== 'dr_secondary' || reported?.disasterRecovery === 'bootstrapping';
   return isKnown ? (reported ?? unknown) : { ...(reported ?? unknown), disasterRecovery: 'secondary' };
 }
@@ -153,10 +153,10 @@ const canaryAgeMs = (status: NodeStatus, { utcMs }: Moment): number =>
   'canaryUtcMs' in status && status.canaryUtcMs !== undefined ? Math.round(utcMs - status.canaryUtcMs) : 0;
 
 /** Returns the heartbeat fields, zeros included. Every member that is not active reports them, whether sealed or not. */
-const heartbeat = (echoes: Echoes, monotonicMs: number) => ({
+const heartbeat = (heartbeats: HeartbeatTimes, monotonicMs: number) => ({
   removed_from_cluster: false,
-  ha_connection_healthy: echoes.answeredSentMs !== undefined && inContact(echoes, monotonicMs),
-  last_request_forwarding_heartbeat_ms: Math.max(0, Math.round(monotonicMs - lastContactMs(echoes))),
+  ha_connection_healthy: heartbeats.answeredSentMs !== undefined && inContact(heartbeats, monotonicMs),
+  last_request_forwarding_heartbeat_ms: Math.max(0, Math.round(monotonicMs - lastContactMs(heartbeats))),
 });
 
 const activeOnly = ({ lastWal, license }: Extract<NodeStatus, { lastWal: number }>, { utcMs }: Moment) => ({

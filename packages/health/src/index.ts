@@ -2,8 +2,8 @@ export { type HealthAnswer, type HealthReport, healthAnswer, healthResponseText,
 export { codeMax, codeMin, defaultCodes, type HealthCode, type HealthQuery, parseHealthQuery } from './health-query.ts';
 export {
   type Cluster,
-  type Echoes,
   freshForIntervals,
+  type HeartbeatTimes,
   isFresh,
   type NodeStatus,
   type ReplicationMode,

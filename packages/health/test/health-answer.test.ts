@@ -19,10 +19,17 @@ const now: Moment = { monotonicMs: 100_000, utcMs: 1_750_000_000_999 };
 const cluster = { id: 'c0ffee00-0000-4000-8000-000000000000', name: 'main' };
 const identity = { version: '0.1.0', cluster };
 const replication = { performance: 'disabled', disasterRecovery: 'disabled' } as const;
-const echoes = { intervalMs: 1000, sinceMs: 50_000, answeredSentMs: 99_500.4, durationMs: 3.6, clockSkewMs: -12.2, replication };
+const heartbeats = {
+  intervalMs: 1000,
+  sinceMs: 50_000,
+  answeredSentMs: 99_500.4,
+  durationMs: 3.6,
+  clockSkewMs: -12.2,
+  replication,
+};
 const secondary = { performance: 'disabled', disasterRecovery: 'secondary' } as const;
 const bootstrapping = { performance: 'disabled', disasterRecovery: 'bootstrapping' } as const;
-const stale = { ...echoes, answeredSentMs: 98_000 };
+const stale = { ...heartbeats, answeredSentMs: 98_000 };
 const silent = { intervalMs: 1000, sinceMs: 99_000, durationMs: 0, clockSkewMs: 0 };
 const silentTooLong = { ...silent, sinceMs: 98_000 };
 
@@ -36,53 +43,53 @@ const statuses: readonly {
 }[] = [
   { name: 'uninitialized', status: { state: 'uninitialized', version: '0.1.0' }, code: 501, override: 'uninitcode' },
   { name: 'removed', status: { state: 'removed', ...identity }, code: 530, override: 'removedcode' },
-  { name: 'sealed', status: { state: 'sealed', ...identity, echoes }, code: 503, override: 'sealedcode' },
+  { name: 'sealed', status: { state: 'sealed', ...identity, heartbeats }, code: 503, override: 'sealedcode' },
   {
     name: 'sealed without contact',
-    status: { state: 'sealed', ...identity, echoes: silentTooLong },
+    status: { state: 'sealed', ...identity, heartbeats: silentTooLong },
     code: 503,
     override: 'sealedcode',
   },
   {
     name: 'standby without an answer in time',
-    status: { state: 'standby', ...identity, echoes: stale },
+    status: { state: 'standby', ...identity, heartbeats: stale },
     code: 474,
     override: 'haunhealthycode',
   },
   {
     name: 'standby that never found an active node',
-    status: { state: 'standby', ...identity, echoes: silentTooLong },
+    status: { state: 'standby', ...identity, heartbeats: silentTooLong },
     code: 474,
     override: 'haunhealthycode',
   },
   {
     name: 'performance standby without an answer in time',
-    status: { state: 'performance_standby', ...identity, echoes: stale, appliedSentMs: 98_000 },
+    status: { state: 'performance_standby', ...identity, heartbeats: stale, appliedSentMs: 98_000 },
     code: 474,
     override: 'haunhealthycode',
   },
   {
     name: 'DR standby without an answer in time',
-    status: { state: 'dr_standby', ...identity, echoes: stale },
+    status: { state: 'dr_standby', ...identity, heartbeats: stale },
     code: 474,
     override: 'haunhealthycode',
   },
-  { name: 'DR standby', status: { state: 'dr_standby', ...identity, echoes }, code: 472, override: 'drsecondarycode' },
+  { name: 'DR standby', status: { state: 'dr_standby', ...identity, heartbeats }, code: 472, override: 'drsecondarycode' },
   {
     name: 'DR standby that never found an active node',
-    status: { state: 'dr_standby', ...identity, echoes: silentTooLong },
+    status: { state: 'dr_standby', ...identity, heartbeats: silentTooLong },
     code: 474,
     override: 'haunhealthycode',
   },
   {
     name: 'DR standby just unsealed',
-    status: { state: 'dr_standby', ...identity, echoes: silent },
+    status: { state: 'dr_standby', ...identity, heartbeats: silent },
     code: 472,
     override: 'drsecondarycode',
   },
   {
     name: 'DR standby without a state',
-    status: { state: 'dr_standby', ...identity, echoes: { ...echoes, replication: bootstrapping } },
+    status: { state: 'dr_standby', ...identity, heartbeats: { ...heartbeats, replication: bootstrapping } },
     code: 472,
     override: 'drsecondarycode',
   },
@@ -94,29 +101,35 @@ const statuses: readonly {
   },
   {
     name: 'sealed on a secondary',
-    status: { state: 'sealed', ...identity, echoes: { ...echoes, replication: secondary } },
+    status: { state: 'sealed', ...identity, heartbeats: { ...heartbeats, replication: secondary } },
     code: 503,
     override: 'sealedcode',
   },
   { name: 'DR active node', status: { state: 'dr_active', ...identity, lastWal: 7 }, code: 472, override: 'drsecondarycode' },
   {
     name: 'performance standby',
-    status: { state: 'performance_standby', ...identity, echoes, appliedSentMs: 98_001 },
+    status: { state: 'performance_standby', ...identity, heartbeats, appliedSentMs: 98_001 },
     code: 473,
     override: 'performancestandbycode',
     okay: 'perfstandbyok',
   },
   {
     name: 'performance standby that has fallen behind',
-    status: { state: 'performance_standby', ...identity, echoes, appliedSentMs: 98_000 },
+    status: { state: 'performance_standby', ...identity, heartbeats, appliedSentMs: 98_000 },
     code: 429,
     override: 'standbycode',
     okay: 'standbyok',
   },
-  { name: 'standby', status: { state: 'standby', ...identity, echoes }, code: 429, override: 'standbycode', okay: 'standbyok' },
+  {
+    name: 'standby',
+    status: { state: 'standby', ...identity, heartbeats },
+    code: 429,
+    override: 'standbycode',
+    okay: 'standbyok',
+  },
   {
     name: 'standby just unsealed',
-    status: { state: 'standby', ...identity, echoes: silent },
+    status: { state: 'standby', ...identity, heartbeats: silent },
     code: 429,
     override: 'standbycode',
     okay: 'standbyok',
@@ -166,14 +179,14 @@ describe('healthAnswer', () => {
   }
 
   it('gives standbyok precedence over standbycode, and perfstandbyok over performancestandbycode', () => {
-    const standby: NodeStatus = { state: 'standby', ...identity, echoes };
-    const performanceStandby: NodeStatus = { state: 'performance_standby', ...identity, echoes, appliedSentMs: 99_000 };
+    const standby: NodeStatus = { state: 'standby', ...identity, heartbeats };
+    const performanceStandby: NodeStatus = { state: 'performance_standby', ...identity, heartbeats, appliedSentMs: 99_000 };
     expect(healthAnswer(standby, query('standbyok=true&standbycode=299'), now).code).to.equal(200);
     expect(healthAnswer(performanceStandby, query('perfstandbyok=true&performancestandbycode=299'), now).code).to.equal(200);
   });
 
-  it('becomes unhealthy exactly two heartbeat intervals after the newest answered echo was sent', () => {
-    const standby: NodeStatus = { state: 'standby', ...identity, echoes: { ...echoes, answeredSentMs: 10_000 } };
+  it('becomes unhealthy exactly two heartbeat intervals after the newest answered heartbeat was sent', () => {
+    const standby: NodeStatus = { state: 'standby', ...identity, heartbeats: { ...heartbeats, answeredSentMs: 10_000 } };
     expect(healthAnswer(standby, query(''), { ...now, monotonicMs: 11_999.9 }).code).to.equal(429);
     expect(healthAnswer(standby, query(''), { ...now, monotonicMs: 12_000 }).code).to.equal(474);
   });
@@ -189,8 +202,8 @@ describe('the health report', () => {
     `{"initialized":${initialized},"sealed":${sealed},"standby":${standby},"replication_performance_mode":"${performance}","replication_dr_mode":"${dr}","server_time_utc":1750000000,"version":"0.1.0"`;
   const known = ',"cluster_name":"main","cluster_id":"c0ffee00-0000-4000-8000-000000000000"';
   const nameless = ',"cluster_name":"","cluster_id":""';
-  const extended = (performanceStandby: boolean, echoMs: number, skewMs: number) =>
-    `,"performance_standby":${performanceStandby},"enterprise":true,"echo_duration_ms":${echoMs},"clock_skew_ms":${skewMs},"replication_primary_canary_age_ms":0`;
+  const extended = (performanceStandby: boolean, heartbeatMs: number, skewMs: number) =>
+    `,"performance_standby":${performanceStandby},"enterprise":true,"echo_duration_ms":${heartbeatMs},"clock_skew_ms":${skewMs},"replication_primary_canary_age_ms":0`;
   const contact = (healthy: boolean, ms: number) =>
     `,"removed_from_cluster":false,"ha_connection_healthy":${healthy},"last_request_forwarding_heartbeat_ms":${ms}`;
 
@@ -257,12 +270,12 @@ describe('the health report', () => {
   }
 
   it('has empty cluster names until the node has joined a cluster', () => {
-    const { body } = healthAnswer({ state: 'sealed', version: '0.1.0', echoes }, query(''), now);
+    const { body } = healthAnswer({ state: 'sealed', version: '0.1.0', heartbeats }, query(''), now);
     expect(body).to.include({ cluster_id: '', cluster_name: '' });
   });
 
   it('has the field for a heartbeat of 0 ms', () => {
-    const status: NodeStatus = { state: 'standby', ...identity, echoes: { ...echoes, answeredSentMs: now.monotonicMs } };
+    const status: NodeStatus = { state: 'standby', ...identity, heartbeats: { ...heartbeats, answeredSentMs: now.monotonicMs } };
     expect(healthAnswer(status, query(''), now).body).to.include({
       last_request_forwarding_heartbeat_ms: 0,
       ha_connection_healthy: true,
@@ -270,7 +283,7 @@ describe('the health report', () => {
   });
 
   it("computes the canary age by this node's clock, including skew", () => {
-    const status: NodeStatus = { state: 'standby', ...identity, echoes, canaryUtcMs: now.utcMs - 1500.4 };
+    const status: NodeStatus = { state: 'standby', ...identity, heartbeats, canaryUtcMs: now.utcMs - 1500.4 };
     expect(healthAnswer(status, query(''), now).body.replication_primary_canary_age_ms).to.equal(1500);
   });
 

@@ -189,9 +189,9 @@ export class ReadEligibility {
   async hasActiveNodeAgain(before: Term): Promise<boolean> {
     const startMs = performance.now();
     for (; ; await pause(pollMs)) {
-      const echoes = this.#parts.peers()?.heartbeats.echoes;
-      if (echoes === undefined || !this.#mayServe) return false;
-      const { answeredSentMs = Number.NEGATIVE_INFINITY, sinceMs, intervalMs } = echoes;
+      const times = this.#parts.peers()?.heartbeats.times;
+      if (times === undefined || !this.#mayServe) return false;
+      const { answeredSentMs = Number.NEGATIVE_INFINITY, sinceMs, intervalMs } = times;
       if (answeredSentMs > startMs || this.#hasActiveNodeAfter(before)) return true;
       if (performance.now() > Math.max(answeredSentMs, sinceMs) + intervalMs + this.#failoverMs) return false;
     }

@@ -37,10 +37,11 @@ export function nodeStatus(parts: StatusParts): NodeStatus {
   }
   const intervalMs = config.cluster_heartbeat_interval;
   // A node without peers sends no heartbeats. If it does not lead, it soon reports that it is cut off; sealed, it counts from its start.
-  const echoes = peers?.heartbeats.echoes ?? { intervalMs, sinceMs: services?.sinceMs ?? 0, durationMs: 0, clockSkewMs: 0 };
-  if (services === undefined) return { state: 'sealed', ...common, echoes, ...(sealFailure !== undefined && { sealFailure }) };
-  const standby = { ...common, echoes, ...canary };
-  if (follows(replication) || follows(echoes.replication)) return { state: 'dr_standby', ...standby };
+  const heartbeats = peers?.heartbeats.times ?? { intervalMs, sinceMs: services?.sinceMs ?? 0, durationMs: 0, clockSkewMs: 0 };
+  if (services === undefined)
+    return { state: 'sealed', ...common, heartbeats, ...(sealFailure !== undefined && { sealFailure }) };
+  const standby = { ...common, heartbeats, ...canary };
+  if (follows(replication) || follows(heartbeats.replication)) return { state: 'dr_standby', ...standby };
   const { appliedSentMs } = eligibility;
   return appliedSentMs === undefined
     ? { state: 'standby', ...standby }

@@ -47,15 +47,15 @@ function leading({
 /** A standby without an active node, whose last heartbeat was answered `sinceAnswerMs` ago. */
 function leaderless(sinceAnswerMs: number) {
   const status = { term: 7, leader: 0, nodeId: 1, ready: false, role: 'follower', appliedIndex: 7 };
-  const echoes = { intervalMs: 1000, sinceMs: Number.NEGATIVE_INFINITY, answeredSentMs: performance.now() - sinceAnswerMs };
+  const heartbeats = { intervalMs: 1000, sinceMs: Number.NEGATIVE_INFINITY, answeredSentMs: performance.now() - sinceAnswerMs };
   const node = new ReadEligibility({
     config,
     isUnsealed: () => true,
     engine: () => ({ status: () => status, electedWithinMs: 2000 }) as unknown as Engine,
-    peers: () => ({ stateDigestDiffers: false, heartbeats: { echoes } }) as unknown as Peers,
+    peers: () => ({ stateDigestDiffers: false, heartbeats: { times: heartbeats } }) as unknown as Peers,
     observer: noObserver,
   });
-  return { node, status, echoes };
+  return { node, status, heartbeats };
 }
 
 describe('ReadEligibility', () => {
@@ -135,9 +135,9 @@ describe('ReadEligibility', () => {
   });
 
   it('finds the same active node again when it answers a heartbeat', async () => {
-    const { node, status, echoes } = leaderless(0);
+    const { node, status, heartbeats } = leaderless(0);
     status.leader = 2;
-    setImmediate(() => Object.assign(echoes, { answeredSentMs: performance.now() + 1 }));
+    setImmediate(() => Object.assign(heartbeats, { answeredSentMs: performance.now() + 1 }));
     expect(await node.hasActiveNodeAgain(7)).to.equal(true);
   });
 

@@ -1,5 +1,5 @@
 import { type Config, parseConfig } from '@transitd/configuration';
-import type { Echoes, ReplicationMode, ReplicationModes } from '@transitd/health';
+import type { HeartbeatTimes, ReplicationMode, ReplicationModes } from '@transitd/health';
 import type { ReplicationRole } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { nodeStatus, type StatusParts } from '../src/status.ts';
@@ -12,7 +12,7 @@ interface Facts {
   readonly unsealed: boolean;
   readonly sealFailure?: string;
   readonly role?: ReplicationRole;
-  readonly standby?: Partial<Echoes>;
+  readonly standby?: Partial<HeartbeatTimes>;
   /** Undefined if no heartbeat shows that the state of a standby is fresh. */
   readonly appliedSentMs?: number | undefined;
   readonly removed?: boolean;
@@ -32,7 +32,7 @@ const statusOf = (parts: Facts) =>
       parts.standby &&
       ({
         canaryUtcMs: 5,
-        heartbeats: { echoes: { intervalMs: 1, sinceMs: 1, durationMs: 0, clockSkewMs: 0, ...parts.standby } },
+        heartbeats: { times: { intervalMs: 1, sinceMs: 1, durationMs: 0, clockSkewMs: 0, ...parts.standby } },
       } as StatusParts['peers']),
     eligibility: {
       activeForCertain: parts.standby === undefined,
@@ -107,7 +107,7 @@ describe('the status of a node', () => {
       unsealed: false,
     });
     expect(state).to.equal('sealed');
-    expect(rest).to.deep.include({ echoes: { intervalMs: 1000, sinceMs: 0, durationMs: 0, clockSkewMs: 0 } });
+    expect(rest).to.deep.include({ heartbeats: { intervalMs: 1000, sinceMs: 0, durationMs: 0, clockSkewMs: 0 } });
     expect(rest).to.not.have.property('license');
   });
 });

@@ -14,8 +14,8 @@ export interface NodeObserver {
   steppedDown(ms: number): void;
   /** Called on the leader for each voter. @param ms - since the voter's last message */
   lastContact(ms: number): void;
-  echoed(peer: string, ms: number): void;
-  echoFailed(peer: string): void;
+  heartbeatAnswered(peer: string, ms: number): void;
+  heartbeatFailed(peer: string): void;
   forwarded(ms: number): void;
   forwardFailed(): void;
   /** Records were read or written through the barrier. @param ms - how long that took */
@@ -39,8 +39,8 @@ export const noObserver: NodeObserver = {
   leadershipLost: ignore,
   steppedDown: ignore,
   lastContact: ignore,
-  echoed: ignore,
-  echoFailed: ignore,
+  heartbeatAnswered: ignore,
+  heartbeatFailed: ignore,
   forwarded: ignore,
   forwardFailed: ignore,
   barrier: ignore,

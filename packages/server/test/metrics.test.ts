@@ -72,8 +72,8 @@ describe('cluster metrics', () => {
     observer.leadershipLost(1000);
     observer.steppedDown(20);
     observer.lastContact(40);
-    observer.echoed('n2', 2);
-    observer.echoFailed('n2');
+    observer.heartbeatAnswered('n2', 2);
+    observer.heartbeatFailed('n2');
     observer.forwarded(9);
     observer.forwardFailed();
     expect(await lines(metrics, /raft_apply|_sum|state_leader|_errors/)).to.include.members([
@@ -92,7 +92,8 @@ describe('cluster metrics', () => {
 
   it('give the count, sum and mean of durations as JSON, for each set of labels', async () => {
     const metrics = new Metrics('t', sources);
-    for (const [peer, ms] of [['n2', 2] as const, ['n2', 4] as const, ['n3', 10] as const]) metrics.observer.echoed(peer, ms);
+    for (const [peer, ms] of [['n2', 2] as const, ['n2', 4] as const, ['n3', 10] as const])
+      metrics.observer.heartbeatAnswered(peer, ms);
     const { Samples } = (await metrics.json(new Date())) as { Samples: { Name: string }[] };
     expect(Samples.filter(({ Name }) => /echo|step_down/.test(Name))).to.have.deep.members([
       { Name: 't_core_step_down', Count: 0, Sum: 0, Mean: 0, Labels: {} },

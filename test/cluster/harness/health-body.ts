@@ -30,12 +30,12 @@ const standby = { initialized: true, sealed: false, standby: true };
 const disabled = { replication_performance_mode: 'disabled', replication_dr_mode: 'disabled' };
 const unknown = { replication_performance_mode: 'unknown', replication_dr_mode: 'unknown' };
 const inContact = { ha_connection_healthy: true, removed_from_cluster: false };
-const noEchoes = { echo_duration_ms: 0, clock_skew_ms: 0 };
+const noHeartbeats = { echo_duration_ms: 0, clock_skew_ms: 0 };
 
 const rows: Readonly<Record<number, Row>> = {
   200: {
     fields: [...always, 'last_wal'],
-    values: { initialized: true, sealed: false, standby: false, performance_standby: false, ...disabled, ...noEchoes },
+    values: { initialized: true, sealed: false, standby: false, performance_standby: false, ...disabled, ...noHeartbeats },
   },
   429: {
     fields: [...always, ...heartbeat],
@@ -49,7 +49,10 @@ const rows: Readonly<Record<number, Row>> = {
     fields: [...always, ...heartbeat],
     values: { ...standby, performance_standby: false, ...unknown, ha_connection_healthy: false, removed_from_cluster: false },
   },
-  501: { fields: always, values: { ...sealed, initialized: false, cluster_id: '', cluster_name: '', ...unknown, ...noEchoes } },
+  501: {
+    fields: always,
+    values: { ...sealed, initialized: false, cluster_id: '', cluster_name: '', ...unknown, ...noHeartbeats },
+  },
   503: { fields: [...always, ...heartbeat], values: { ...sealed, ...unknown, removed_from_cluster: false } },
   530: { fields: [...always, 'removed_from_cluster'], values: { ...sealed, removed_from_cluster: true } },
 };

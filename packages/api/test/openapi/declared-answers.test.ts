@@ -1,4 +1,4 @@
-import { type Echoes, healthAnswer, type NodeStatus, parseHealthQuery } from '@transitd/health';
+import { type HeartbeatTimes, healthAnswer, type NodeStatus, parseHealthQuery } from '@transitd/health';
 import { expect } from 'chai';
 import { healthSchema } from '../../src/openapi/health-document.ts';
 import { DeclaredAnswers, violations } from '../declared-answers.ts';
@@ -6,15 +6,22 @@ import { type RealNode, realNode } from '../real-node.ts';
 
 const identity = { version: '1', cluster: { id: 'c', name: 'n' } };
 const modes = { performance: 'disabled', disasterRecovery: 'secondary' } as const;
-const echoes: Echoes = { intervalMs: 1, sinceMs: 0, answeredSentMs: 0, durationMs: 1, clockSkewMs: 0, replication: modes };
+const heartbeats: HeartbeatTimes = {
+  intervalMs: 1,
+  sinceMs: 0,
+  answeredSentMs: 0,
+  durationMs: 1,
+  clockSkewMs: 0,
+  replication: modes,
+};
 const states: Readonly<Record<string, NodeStatus>> = {
   'an uninitialized node': { state: 'uninitialized', version: '1' },
   'a removed node': { state: 'removed', ...identity },
-  'a sealed node': { state: 'sealed', ...identity, echoes },
-  'a node whose seal does not open': { state: 'sealed', ...identity, echoes, sealFailure: 'unreachable' },
-  'a standby': { state: 'standby', ...identity, echoes, canaryUtcMs: 0 },
-  'a performance standby': { state: 'performance_standby', ...identity, echoes, appliedSentMs: 0 },
-  'a DR standby': { state: 'dr_standby', ...identity, echoes },
+  'a sealed node': { state: 'sealed', ...identity, heartbeats },
+  'a node whose seal does not open': { state: 'sealed', ...identity, heartbeats, sealFailure: 'unreachable' },
+  'a standby': { state: 'standby', ...identity, heartbeats, canaryUtcMs: 0 },
+  'a performance standby': { state: 'performance_standby', ...identity, heartbeats, appliedSentMs: 0 },
+  'a DR standby': { state: 'dr_standby', ...identity, heartbeats },
   'a DR active node': { state: 'dr_active', ...identity, lastWal: 1, replication: modes },
   'the active node': { state: 'active', ...identity, lastWal: 1, license: { expiryUtcMs: 0 } },
 };

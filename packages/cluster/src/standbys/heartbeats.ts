@@ -1,9 +1,6 @@
-import { type Echoes, isFresh, type ReplicationModes } from '@transitd/health';
+import { type HeartbeatTimes, isFresh, type ReplicationModes } from '@transitd/health';
 import type { LogIndex, Term } from '@transitd/raft-core';
-import type { EchoReply } from './echo-wire.ts';
-
-/** The fields of an answer to an echo that decide whether this node may serve. */
-export type EchoTiming = Pick<EchoReply, 'commitIndex' | 'utcMs' | 'replication'>;
+import type { HeartbeatReply } from './heartbeat-wire.ts';
 
 interface Answered {
   readonly sentMs: number;
@@ -11,8 +8,8 @@ interface Answered {
 }
 
 /**
- * The results of this node's echoes to the active node. Times are readings of the monotonic clock. An echo counts from the time it was
- * sent, and only once it is answered: an answer that was buffered must not look fresh.
+ * The results of this node's heartbeats to the active node. Times are readings of the monotonic clock. A heartbeat counts from the time it
+ * was sent, and only once it is answered: an answer that was buffered must not look fresh.
  */
 export class Heartbeats {
   readonly #intervalMs: number;
@@ -46,14 +43,14 @@ export class Heartbeats {
   }
 
   answered(
-    answer: EchoTiming,
+    answer: Pick<HeartbeatReply, 'commitIndex' | 'utcMs' | 'replication'>,
     { sentMs, receivedMs, receivedUtcMs }: { sentMs: number; receivedMs: number; receivedUtcMs: number },
   ): void {
     this.#durationMs = receivedMs - sentMs;
     this.#clockSkewMs = answer.utcMs - receivedUtcMs;
     this.#replication = answer.replication;
     this.#answeredSentMs = Math.max(sentMs, this.#answeredSentMs ?? sentMs);
-    // An echo sent before the restart reported that this node does not serve: the active node does not wait for it.
+    // A heartbeat sent before the restart reported that this node does not serve: the active node does not wait for it.
     if (sentMs < this.#sinceMs) return;
     // An older answer whose commit index is not lower is superseded by the newer one.
     const older = this.#awaiting.filter(({ commitIndex }) => commitIndex < answer.commitIndex);
@@ -67,7 +64,7 @@ export class Heartbeats {
 
   /**
    * Returns whether the present leader has not answered for so long that it may be dead. A new leader has the same time for its first
-   * answer. False while no echo was answered since the restart: the active node refuses the echoes of some nodes, and serves them.
+   * answer. False while no heartbeat was answered since the restart: the active node refuses the heartbeats of some nodes, and serves them.
    */
   isSilent(nowMs: number): boolean {
     const heardMs = this.#answeredSentMs;
@@ -79,7 +76,7 @@ export class Heartbeats {
     this.#clockSkewMs = 0;
   }
 
-  /** Returns the send time of the newest echo whose answer has a commit index at or below `appliedIndex`. The result never decreases. */
+  /** Returns the send time of the newest heartbeat whose answer has a commit index at or below `appliedIndex`. It never decreases. */
   appliedSentMs(appliedIndex: LogIndex): number | undefined {
     if (this.#awaiting.length === 0) return this.#appliedSentMs;
     const applied = this.#awaiting.filter(({ commitIndex }) => commitIndex <= appliedIndex);
@@ -88,7 +85,7 @@ export class Heartbeats {
     return this.#appliedSentMs;
   }
 
-  get echoes(): Echoes {
+  get times(): HeartbeatTimes {
     return {
       intervalMs: this.#intervalMs,
       sinceMs: this.#sinceMs,

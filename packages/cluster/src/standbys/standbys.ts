@@ -1,10 +1,10 @@
 import { type LogIndex, type NodeId, outlasting, type Term } from '@transitd/raft-core';
 import type { LevelRange } from '@transitd/storage-fsm';
 
-/** A node's report about itself in an echo. */
+/** A node's report about itself in a heartbeat. */
 export interface StandbyReport {
   readonly appliedIndex: LogIndex;
-  /** Whether the node is a performance standby: it may serve reads from its own state while its echoes are answered. */
+  /** Whether the node is a performance standby: it may serve reads from its own state while its heartbeats are answered. */
   readonly serves: boolean;
   readonly sealed: boolean;
   /** Median time of recent writes to the node's log, in ms. */
@@ -22,7 +22,7 @@ export interface StandbyReport {
 }
 
 export interface StandbysOptions {
-  /** How long a node may serve after an answered echo, by that node's clock. */
+  /** How long a node may serve after an answered heartbeat, by that node's clock. */
   readonly servesForMs: number;
   readonly nowMs: () => number;
   /** Asks a node to confirm that it has applied `index`; resolves with its applied index. Any failure rejects. */
@@ -33,7 +33,7 @@ export interface StandbysOptions {
 
 interface Standby extends StandbyReport {
   readonly heardMs: number;
-  /** When this node last answered an echo that lets the standby serve. */
+  /** When this node last answered a heartbeat that lets the standby serve. */
   readonly servingMs: number | undefined;
 }
 
@@ -46,8 +46,8 @@ const confirmRetryMs = 50;
 export class Standbys {
   readonly #options: StandbysOptions;
   readonly #known = new Map<NodeId, Standby>();
-  /** Indexes confirmed by nodes that have sent no echo in this term. */
-  readonly #confirmedWithoutEcho = new Map<NodeId, LogIndex>();
+  /** Indexes confirmed by nodes that have sent no heartbeat in this term. */
+  readonly #confirmedWithoutHeartbeat = new Map<NodeId, LogIndex>();
   readonly #confirming = new Map<NodeId, Promise<void>>();
   /** Highest index that a caller waits for. */
   #waitedForIndex: LogIndex = 0;
@@ -75,7 +75,7 @@ export class Standbys {
   /**
    * Begins this node's term as leader. The former leader got no permission to serve after it was elected, so this node does not wait for a
    * leader that died. That holds no matter how many elections failed since: only a leader that committed an entry of its term answers
-   * echoes, and this node's log would contain that entry.
+   * heartbeats, and this node's log would contain that entry.
    * @param others - the other members, and recently removed ones
    * @param termBefore - the term of the last entry before this node's term
    */
@@ -85,14 +85,14 @@ export class Standbys {
     const isOver = isNewest && followed.sinceMs + this.#servesAtMostMs < this.#options.nowMs();
     this.#formerLeader = isOver ? followed.id : undefined;
     this.#known.clear();
-    this.#confirmedWithoutEcho.clear();
+    this.#confirmedWithoutHeartbeat.clear();
     this.#waitedForIndex = 0;
     this.#termStartMs = this.#options.nowMs();
     this.#others = others;
   }
 
-  /** Records an echo of a standby. Call this before the echo is answered, because the answer permits the standby to serve. */
-  echoReceived(id: NodeId, report: StandbyReport): void {
+  /** Records a heartbeat of a standby. Call this before the heartbeat is answered, because the answer permits the standby to serve. */
+  heartbeatReceived(id: NodeId, report: StandbyReport): void {
     const heardMs = this.#options.nowMs();
     const servingMs = report.serves ? heardMs : this.#known.get(id)?.servingMs;
     this.#known.set(id, { ...report, heardMs, servingMs });
@@ -112,13 +112,13 @@ export class Standbys {
     await Promise.all([...ids].map((id) => this.#confirmedBy(id, index)));
   }
 
-  /** Resolves when a node's permission to serve has expired. Call this only after the node's echoes are no longer answered. */
+  /** Resolves when a node's permission to serve has expired. Call this only after the node's heartbeats are no longer answered. */
   async servingEnded(id: NodeId): Promise<void> {
     while (this.#mayServe(id)) await this.#options.pause(this.#servesUntilMs(id) - this.#options.nowMs() + 1);
   }
 
   /**
-   * Waits only for permissions to serve that were granted before this call. The answer to a later echo has a commit index at or above
+   * Waits only for permissions to serve that were granted before this call. The answer to a later heartbeat has a commit index at or above
    * `index`, and a standby serves only once it has applied that.
    */
   async #confirmedBy(id: NodeId, index: LogIndex): Promise<void> {
@@ -141,11 +141,11 @@ export class Standbys {
     if (applied === undefined) return pause(confirmRetryMs);
     const known = this.#known.get(id);
     if (known !== undefined) this.#known.set(id, { ...known, appliedIndex: Math.max(known.appliedIndex, applied) });
-    else this.#confirmedWithoutEcho.set(id, applied);
+    else this.#confirmedWithoutHeartbeat.set(id, applied);
   }
 
   #appliedBy(id: NodeId): LogIndex {
-    return Math.max(this.#known.get(id)?.appliedIndex ?? 0, this.#confirmedWithoutEcho.get(id) ?? 0);
+    return Math.max(this.#known.get(id)?.appliedIndex ?? 0, this.#confirmedWithoutHeartbeat.get(id) ?? 0);
   }
 
   #mayServe(id: NodeId): boolean {

@@ -146,7 +146,7 @@ export class Forwarder {
         timeoutMs: isSlow ? slowDeadlineMs : isLong(req, body) ? bodyDeadlineMs : deadlineMs,
       });
       this.#inFlight.delete(abort); // the outcome is known: a new leader must not abort the answer
-      // This node was removed or runs on a copied disk. It learns that from its echoes and connections; its clients choose another node.
+      // This node was removed or runs on a copied disk. Its heartbeats and connections tell it so; its clients choose another node.
       if (answer.status === 410 || answer.status === 421) {
         answer.body.destroy();
         throw new ClusterCallError('not_sent', 'the active node does not admit this node');

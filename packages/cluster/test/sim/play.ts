@@ -14,7 +14,7 @@ import { Heartbeats } from '../../src/standbys/heartbeats.ts';
 import { Standbys } from '../../src/standbys/standbys.ts';
 import { type Decisions, ServingNode, type ServingWorld } from './serving-node.ts';
 
-export const realDecisions: Decisions = { Standbys, Heartbeats, echoNeedsLeadership: true };
+export const realDecisions: Decisions = { Standbys, Heartbeats, heartbeatNeedsLeadership: true };
 
 /** Counts of events in one simulation run. */
 export interface Played {

@@ -9,8 +9,8 @@ import type { StandbyReport, Standbys } from '../../src/standbys/standbys.ts';
 export interface Decisions {
   readonly Standbys: typeof Standbys;
   readonly Heartbeats: typeof Heartbeats;
-  /** Only a node that has confirmed its leadership answers an echo. */
-  readonly echoNeedsLeadership: boolean;
+  /** Only a node that has confirmed its leadership answers a heartbeat. */
+  readonly heartbeatNeedsLeadership: boolean;
 }
 
 /** The environment of a node's process. */
@@ -43,7 +43,7 @@ export class ServingNode {
   #leadsTerm: number | undefined;
   #observed = '';
   #serves = false;
-  #echoInFlight = false;
+  #heartbeatInFlight = false;
 
   constructor(world: ServingWorld, member: Member, run: Incarnation) {
     const { decisions, intervalMs } = world;
@@ -72,7 +72,7 @@ export class ServingNode {
   start(): void {
     const { process } = this.run;
     process.every(checkMs, () => this.update());
-    process.every(this.#world.intervalMs, () => void this.#echo());
+    process.every(this.#world.intervalMs, () => void this.#send());
     process.run(() => this.update());
   }
 
@@ -99,7 +99,7 @@ export class ServingNode {
       this.standbys.termBegins(others, termBefore);
       this.#leadsTerm = term;
     }
-    if (membersOf(conf).has(this.id)) void this.#echo();
+    if (membersOf(conf).has(this.id)) void this.#send();
   }
 
   /** Returns the role in which this node may serve a read now. */
@@ -112,11 +112,11 @@ export class ServingNode {
     return sentMs !== undefined && isFresh(sentMs, this.#world.intervalMs, process.now()) ? 'standby' : undefined;
   }
 
-  async #echo(): Promise<void> {
+  async #send(): Promise<void> {
     const { host, machine, process } = this.run;
     const { leader } = host.consensus();
-    if (this.#echoInFlight || leader === 0 || leader === this.id) return;
-    this.#echoInFlight = true;
+    if (this.#heartbeatInFlight || leader === 0 || leader === this.id) return;
+    this.#heartbeatInFlight = true;
     const { intervalMs } = this.#world;
     const sentMs = process.now();
     const report: StandbyReport = {
@@ -134,24 +134,24 @@ export class ServingNode {
     try {
       const commitIndex = await this.#world.call(this, leader, {
         timeoutMs: intervalMs,
-        answer: (node) => node.#answerEcho(this.id, report),
+        answer: (node) => node.#answerHeartbeat(this.id, report),
       });
       const received = { sentMs, receivedMs: process.now(), receivedUtcMs: 0 };
       this.#heartbeats.answered({ commitIndex, utcMs: 0, replication }, received);
     } catch {
       this.#heartbeats.failed({ sentMs, nowMs: process.now() });
     } finally {
-      this.#echoInFlight = false;
+      this.#heartbeatInFlight = false;
     }
   }
 
-  async #answerEcho(from: NodeId, report: StandbyReport): Promise<LogIndex> {
+  async #answerHeartbeat(from: NodeId, report: StandbyReport): Promise<LogIndex> {
     this.update();
     const { host } = this.run;
     const isCertain =
-      this.isActive && (!this.#world.decisions.echoNeedsLeadership || host.leaseRead() || (await this.#isLeading()));
+      this.isActive && (!this.#world.decisions.heartbeatNeedsLeadership || host.leaseRead() || (await this.#isLeading()));
     if (!isCertain) throw new Error('this node is not the active one');
-    this.standbys.echoReceived(from, report);
+    this.standbys.heartbeatReceived(from, report);
     return host.consensus().commitIndex;
   }
 

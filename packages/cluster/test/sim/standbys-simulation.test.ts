@@ -68,7 +68,7 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
     },
   },
   'a heartbeat is answered by a node that has not confirmed its leadership': {
-    decisions: { ...realDecisions, echoNeedsLeadership: false },
+    decisions: { ...realDecisions, heartbeatNeedsLeadership: false },
     // A leader with one standby on its side of a partition, and a permission to serve that expires before the leader steps down.
     nodes: 5,
     intervalMs: 200,

@@ -56,9 +56,9 @@ describe('the heartbeats of a standby', () => {
   it('report duration and clock skew, and no skew after a failure', () => {
     const of = heartbeats();
     answered(of, 100, 10, 108);
-    expect(of.echoes).to.deep.include({ durationMs: 8, clockSkewMs: 10, answeredSentMs: 100 });
+    expect(of.times).to.deep.include({ durationMs: 8, clockSkewMs: 10, answeredSentMs: 100 });
     of.failed({ sentMs: 1100, nowMs: 3100 });
-    expect(of.echoes).to.deep.include({ durationMs: 2000, clockSkewMs: 0, answeredSentMs: 100 });
+    expect(of.times).to.deep.include({ durationMs: 2000, clockSkewMs: 0, answeredSentMs: 100 });
   });
 
   it('show that a leader has become silent, and give the next leader the same time to answer', () => {
@@ -90,6 +90,6 @@ describe('the heartbeats of a standby', () => {
     answered(of, 100, 10);
     of.restart(500);
     expect(of.appliedSentMs(10)).to.equal(undefined);
-    expect(of.echoes).to.deep.equal({ intervalMs: 1000, sinceMs: 500, durationMs: 5, clockSkewMs: 10 });
+    expect(of.times).to.deep.equal({ intervalMs: 1000, sinceMs: 500, durationMs: 5, clockSkewMs: 10 });
   });
 });

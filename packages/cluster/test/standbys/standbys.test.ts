@@ -65,7 +65,7 @@ describe('Standbys: a node that may still serve an older state', () => {
   it('is not asked about an index that it has applied already', async () => {
     const { standbys, confirmed } = setup((_id, index) => index);
     standbys.termBegins(() => [2], 7);
-    standbys.echoReceived(2, report(9));
+    standbys.heartbeatReceived(2, report(9));
     await standbys.confirmed(9);
     expect(confirmed).to.deep.equal([]);
     await standbys.confirmed(10);
@@ -76,7 +76,7 @@ describe('Standbys: a node that may still serve an older state', () => {
     const { standbys, clock } = setup(() => undefined);
     standbys.termBegins(() => [2], 7);
     clock.nowMs += 10_000;
-    standbys.echoReceived(2, report(1));
+    standbys.heartbeatReceived(2, report(1));
     const began = clock.nowMs;
     await standbys.confirmed(5);
     expect(clock.nowMs - began).to.be.at.least(waitMs);
@@ -94,7 +94,7 @@ describe('Standbys: a node that may still serve an older state', () => {
         const { standbys, clock } = setup(() => undefined, servesForMs);
         standbys.termBegins(() => [2], 7);
         clock.nowMs += 2 * outlasting(servesForMs);
-        standbys.echoReceived(2, report(1));
+        standbys.heartbeatReceived(2, report(1));
         const began = clock.nowMs;
         await standbys.confirmed(5);
         expect((clock.nowMs - began) / ownRate).to.be.greaterThan(servesForMs / standbyRate + undetectedPauseMs);
@@ -102,9 +102,9 @@ describe('Standbys: a node that may still serve an older state', () => {
     );
   });
 
-  it('does not extend the wait by sending echoes while it applies nothing', async () => {
+  it('does not extend the wait by sending heartbeats while it applies nothing', async () => {
     const { standbys, clock } = setup((id) => {
-      standbys.echoReceived(id, report(1));
+      standbys.heartbeatReceived(id, report(1));
       return undefined;
     });
     standbys.termBegins(() => [2], 7);
@@ -113,12 +113,12 @@ describe('Standbys: a node that may still serve an older state', () => {
     expect(clock.nowMs - began).to.be.within(waitMs, waitMs + 200);
   });
 
-  it('is a removed node, as long as its last echo lets it serve', async () => {
+  it('is a removed node, as long as its last heartbeat lets it serve', async () => {
     const { standbys, clock, confirmed } = setup((_id, index) => index);
     const others = [2];
     standbys.termBegins(() => others, 7);
     clock.nowMs += 10_000;
-    standbys.echoReceived(2, report(1));
+    standbys.heartbeatReceived(2, report(1));
     others.pop();
     await standbys.confirmed(5);
     expect(confirmed).to.deep.equal([[2, 5]]);
@@ -128,14 +128,14 @@ describe('Standbys: a node that may still serve an older state', () => {
     const { standbys, clock, confirmed } = setup(() => undefined);
     standbys.termBegins(() => [2], 7);
     clock.nowMs += waitMs + 100;
-    standbys.echoReceived(2, report(1, false));
+    standbys.heartbeatReceived(2, report(1, false));
     await standbys.confirmed(5);
     expect(confirmed).to.deep.equal([]);
   });
 
   for (const { who, led, ledForMs, termBefore, waits, other = false } of [
     {
-      who: 'the former leader, after leading for longer than an echo lets it serve',
+      who: 'the former leader, after leading for longer than a heartbeat lets it serve',
       led: 6,
       ledForMs: waitMs + 2,
       termBefore: 6,
@@ -177,12 +177,12 @@ describe('Standbys: a node that may still serve an older state', () => {
       else expect(clock.nowMs).to.equal(began);
     });
 
-  it('is a former leader as soon as it has sent an echo in this term', async () => {
+  it('is a former leader as soon as it has sent a heartbeat in this term', async () => {
     const { standbys, clock } = setup(() => undefined);
     standbys.leaderFound(2, 6);
     clock.nowMs += 9000;
     standbys.termBegins(() => [2], 6);
-    standbys.echoReceived(2, report(1));
+    standbys.heartbeatReceived(2, report(1));
     const began = clock.nowMs;
     await standbys.confirmed(5);
     expect(clock.nowMs - began).to.be.at.least(waitMs);
@@ -218,7 +218,7 @@ describe('Standbys: a node that may still serve an older state', () => {
     expect(clock.nowMs, 'since the beginning of the term').to.be.greaterThan(100_000 + waitMs);
     clock.nowMs += 5000;
     const heardMs = clock.nowMs;
-    standbys.echoReceived(2, report(1));
+    standbys.heartbeatReceived(2, report(1));
     await standbys.servingEnded(2);
     expect(clock.nowMs - heardMs).to.be.greaterThan(waitMs);
     const silentMs = clock.nowMs;

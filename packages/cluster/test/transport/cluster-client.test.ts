@@ -24,7 +24,7 @@ import { localAddressFor } from '../../src/transport/peer-connection.ts';
 import { clusterId, memberAt, type TestCluster, type TestNode, testCluster } from '../credentials.ts';
 
 const timeoutMs = 60_000;
-const echo = { json: {}, timeoutMs } as const;
+const heartbeat = { json: {}, timeoutMs } as const;
 
 const trusted = ({ authority }: NodeIdentity): X509Certificate[] => [new X509Certificate(authority)];
 
@@ -50,7 +50,7 @@ describe('calls to a peer', () => {
   let membership: Membership;
   let identity: NodeIdentity;
   let seen: { from: number; certificate: string; port: number | undefined; address: string | undefined; body: string }[];
-  let onEcho: ClusterHandler;
+  let onHeartbeat: ClusterHandler;
   let onForwarded: (req: IncomingMessage, res: ServerResponse) => void;
   let listener: ClusterListener;
   let client: ClusterClient;
@@ -60,7 +60,7 @@ describe('calls to a peer', () => {
       identity: () => server.identity,
       memberState: (fingerprint) => listedNode(membership, fingerprint),
       calls: {
-        'POST /cluster/echo': (call) => onEcho(call),
+        'POST /cluster/echo': (call) => onHeartbeat(call),
         'POST /cluster/renew': renewalHandler({
           clusterId,
           authority: async () => cluster.authority,
@@ -106,7 +106,7 @@ describe('calls to a peer', () => {
   beforeEach(async () => {
     identity = local.identity;
     seen = [];
-    onEcho = async ({ from, certificate, body }) => {
+    onHeartbeat = async ({ from, certificate, body }) => {
       seen.push({ from, certificate, port: undefined, address: undefined, body: body.toString() });
       return { status: 200, json: { pong: true } };
     };
@@ -183,7 +183,7 @@ describe('calls to a peer', () => {
       await until(() => waiting.length === answers.length);
     }
     answers.push(read(), read());
-    expect((await client.post(1, '/cluster/echo', echo)).status).to.equal(200);
+    expect((await client.post(1, '/cluster/echo', heartbeat)).status).to.equal(200);
     onForwarded = (_req, res) => void res.end('{}');
     for (const res of waiting) res.end('{}');
     await Promise.all(answers);
@@ -211,12 +211,12 @@ describe('calls to a peer', () => {
 
   describe('are certainly not sent', () => {
     it('to an unknown node', async () => {
-      expect(await failure(client.post(9, '/cluster/echo', echo))).to.equal('not_sent');
+      expect(await failure(client.post(9, '/cluster/echo', heartbeat))).to.equal('not_sent');
     });
 
     it('when no process listens', async () => {
       await listener.close();
-      expect(await failure(client.post(1, '/cluster/echo', echo))).to.equal('not_sent');
+      expect(await failure(client.post(1, '/cluster/echo', heartbeat))).to.equal('not_sent');
     });
 
     it('when the peer shows an unlisted certificate, even one of the same authority', async () => {
@@ -291,8 +291,8 @@ describe('calls to a peer', () => {
       ['is too long', { status: 200, json: 'x'.repeat(70_000) }],
     ] as const)
       it(`when the answer to a call ${what}`, async () => {
-        onEcho = async () => answer;
-        expect(await failure(client.post(1, '/cluster/echo', echo))).to.equal('outcome_unknown');
+        onHeartbeat = async () => answer;
+        expect(await failure(client.post(1, '/cluster/echo', heartbeat))).to.equal('outcome_unknown');
       });
   });
 
@@ -354,20 +354,22 @@ describe('calls to a peer', () => {
 
   describe('a renewal', () => {
     it('gets a certificate for a new key, listed before it arrives and used from the next call on', async () => {
-      await client.post(1, '/cluster/echo', echo);
+      await client.post(1, '/cluster/echo', heartbeat);
       const renewed = await renewIdentity(client, { identity, authorities: trusted(identity), leader: 1, timeoutMs });
       expect(renewed.key).to.not.equal(identity.key);
-      expect(await client.post(1, '/cluster/echo', echo), 'the old certificate until the new one is shown').to.include({
+      expect(await client.post(1, '/cluster/echo', heartbeat), 'the old certificate until the new one is shown').to.include({
         status: 200,
       });
       identity = renewed;
-      expect(await client.post(1, '/cluster/echo', echo)).to.include({ status: 200 });
+      expect(await client.post(1, '/cluster/echo', heartbeat)).to.include({ status: 200 });
       const shown = seen.map(({ certificate }) => certificate);
       expect(shown.slice(0, 2)).to.deep.equal([local.certificate, local.certificate]);
       expect(shown[2]).to.equal(membership.members.find(({ id }) => id === 2)?.nextCertificate);
       membership = certificateShown(membership, 2, shown[2] ?? '');
       identity = local.identity;
-      expect(await failure(client.post(1, '/cluster/echo', echo)), 'the old certificate afterwards').to.not.equal('answered');
+      expect(await failure(client.post(1, '/cluster/echo', heartbeat)), 'the old certificate afterwards').to.not.equal(
+        'answered',
+      );
     });
 
     it('is refused for another node’s request, and without a request', async () => {

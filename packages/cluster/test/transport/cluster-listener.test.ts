@@ -84,7 +84,7 @@ const connected = (port: number, shown: Shown): Promise<TLSSocket> =>
     const socket = tlsConnect({ host: '127.0.0.1', port, ...local }, () => resolve(socket)).once('error', reject);
   });
 
-const asksToEcho = `POST /cluster/echo HTTP/1.1\r\nHost: x\r\nX-Transitd-Run: ${runText}\r\n`;
+const asksByHeartbeat = `POST /cluster/echo HTTP/1.1\r\nHost: x\r\nX-Transitd-Run: ${runText}\r\n`;
 
 const asksForRaft =
   'GET /cluster/raft HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
@@ -121,7 +121,7 @@ describe('the cluster port', () => {
       identity: () => server.identity,
       memberState: (fingerprint) => listed.get(fingerprint),
       calls: {
-        'POST /cluster/echo': answering('echo'),
+        'POST /cluster/echo': answering('heartbeat'),
         'POST /cluster/confirm': answering('confirm'),
         'POST /cluster/renew': answering('renew'),
         'GET /cluster/snapshot': async ({ from, query }) => {
@@ -239,7 +239,7 @@ describe('the cluster port', () => {
           if (open.includes(asked)) expect(answer, asked).to.include({ status: 200 });
           else expect(answer, asked).to.equal('cut');
         }
-        expect(handled).to.deep.equal(open.map(() => 'echo of 2'));
+        expect(handled).to.deep.equal(open.map(() => 'heartbeat of 2'));
         if (open.length === 0) expect(refused).to.deep.equal(everyCall.map(() => 2));
         const foreign = await (await testCluster()).node(2);
         expect(await call(port, foreign.identity, 'POST /cluster/echo')).to.equal('cut');
@@ -308,7 +308,7 @@ describe('the cluster port', () => {
       const socket = await connected(port, { key, certificate: cert });
       const said: string[] = [];
       socket.on('data', (chunk: Buffer) => said.push(chunk.toString('latin1')));
-      const ask = (): void => void socket.write(`${asksToEcho}Content-Length: 0\r\n\r\n`);
+      const ask = (): void => void socket.write(`${asksByHeartbeat}Content-Length: 0\r\n\r\n`);
       ask();
       await until(() => said.join('').includes('{"said":""}'));
       list(member.certificate, 2, 'removed');
@@ -317,7 +317,7 @@ describe('the cluster port', () => {
       listed.delete(member.certificate);
       ask();
       await until(() => socket.destroyed);
-      expect(handled).to.deep.equal(['echo of 2']);
+      expect(handled).to.deep.equal(['heartbeat of 2']);
     });
 
     it('checks again after the body has arrived', async () => {
@@ -327,7 +327,7 @@ describe('the cluster port', () => {
       socket.on('data', (chunk: Buffer) => {
         said += chunk.toString('latin1');
       });
-      socket.write(`${asksToEcho}Content-Length: 2\r\nExpect: 100-continue\r\n\r\n`);
+      socket.write(`${asksByHeartbeat}Content-Length: 2\r\nExpect: 100-continue\r\n\r\n`);
       await until(() => said.includes('100 Continue'));
       list(member.certificate, 2, 'removed');
       socket.write('{}');
@@ -415,7 +415,7 @@ describe('the cluster port', () => {
         expect(await call(port, member.identity, 'POST /cluster/echo')).to.have.property('status', calls);
         expect(await call(port, member.identity, 'GET /v1/sys/seal-status')).to.have.property('status', calls);
         expect(judged).to.deep.equal(new Array(3).fill([2, { number: 7, nonce: 'a'.repeat(32) }]));
-        expect(handled).to.deep.equal(verdict === 'in order' ? ['raft of 2', 'echo of 2', 'forwarded by 2'] : []);
+        expect(handled).to.deep.equal(verdict === 'in order' ? ['raft of 2', 'heartbeat of 2', 'forwarded by 2'] : []);
       });
 
     for (const asked of ['GET /cluster/raft', 'POST /cluster/echo', 'POST /v1/transit/encrypt/key'])

@@ -24,7 +24,7 @@ export interface Report {
   readonly version: string;
   readonly code: number;
   readonly serves: string;
-  readonly echoMs: number;
+  readonly roundTripMs: number;
   readonly skewMs: number;
   readonly heartbeatMs: number | undefined;
   readonly role: string;
@@ -90,7 +90,7 @@ function reportIn(report: Json): Report {
     version: textIn(report['version']),
     code: numberIn(health['code']),
     serves: textIn(report['serves']),
-    echoMs: numberIn(health['echo_duration_ms']),
+    roundTripMs: numberIn(health['echo_duration_ms']),
     skewMs: numberIn(health['clock_skew_ms']),
     heartbeatMs: numberOrNone(health['last_heartbeat_ms']),
     role: textIn(progress['role']),

@@ -82,14 +82,14 @@ const columns: readonly Column[] = [
   {
     title: 'Heartbeat age',
     isNumber: true,
-    means: 'Time since the active node last answered an echo of this node.',
+    means: 'Time since the active node last answered a heartbeat of this node.',
     of: ({ heartbeatMs, code }) => (code === 200 || heartbeatMs === undefined ? '–' : milliseconds(heartbeatMs)),
   },
   {
-    title: 'Echo',
+    title: 'Round trip',
     isNumber: true,
-    means: 'Round trip of a short message to the active node and back.',
-    of: ({ echoMs, code }) => (code === 200 ? '–' : milliseconds(echoMs)),
+    means: 'Time from a heartbeat of this node to the answer of the active node.',
+    of: ({ roundTripMs, code }) => (code === 200 ? '–' : milliseconds(roundTripMs)),
   },
   {
     title: 'Clock skew',

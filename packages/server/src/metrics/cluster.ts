@@ -8,7 +8,7 @@ export interface ClusterFigures {
     readonly healthy: boolean;
     readonly failureTolerance: number;
     readonly nodes: readonly { readonly name: string; readonly healthy: boolean }[];
-    /** Values from the newest echo of each follower. */
+    /** Values from the newest heartbeat of each follower. */
     readonly followers: readonly {
       readonly name: string;
       readonly appliedIndexDelta: number;
@@ -61,13 +61,13 @@ export function registerClusterMetrics({
   );
   gauge(
     'raft_storage_follower_applied_index_delta',
-    'Log entries that the follower has not yet applied, as of its newest echo',
+    'Log entries that the follower has not yet applied, as of its newest heartbeat',
     'peer_id',
     onLeader(({ followers }) => followers.map(({ name, appliedIndexDelta }): MetricRow => [name, appliedIndexDelta])),
   );
   gauge(
     'raft_storage_follower_last_heartbeat_seconds',
-    'Time since the newest echo of the follower, in seconds',
+    'Time since the newest heartbeat of the follower, in seconds',
     'peer_id',
     onLeader(({ followers }) => followers.map(({ name, lastHeartbeatMs }): MetricRow => [name, lastHeartbeatMs / 1000])),
   );

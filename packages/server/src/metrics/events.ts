@@ -34,8 +34,10 @@ export function registerEvents({ prefix, registers }: MetricTarget): NodeObserve
     buckets: leadershipBoundsMs,
   });
   const stepDownMs = duration('core_step_down', 'Duration of a step-down requested by an operator, in milliseconds');
-  const echoMs = duration('ha_rpc_client_echo', 'Round-trip time of an echo to the active node, in milliseconds', ['peer_id']);
-  const echoErrors = counter('ha_rpc_client_echo_errors', 'Echoes that the active node did not answer', ['peer_id']);
+  const heartbeatMs = duration('ha_rpc_client_echo', 'Round-trip time of a heartbeat to the active node, in milliseconds', [
+    'peer_id',
+  ]);
+  const heartbeatErrors = counter('ha_rpc_client_echo_errors', 'Heartbeats that the active node did not answer', ['peer_id']);
   const forwardMs = duration('ha_rpc_client_forward', 'Duration of a request forwarded to the active node, in milliseconds');
   const forwardErrors = counter('ha_rpc_client_forward_errors', 'Forwarded requests that the active node did not answer');
   const listConflicts = counter(
@@ -67,8 +69,8 @@ export function registerEvents({ prefix, registers }: MetricTarget): NodeObserve
     leadershipLost: (ms) => lostMs.observe(ms),
     steppedDown: (ms) => stepDownMs.observe(ms),
     lastContact: (ms) => contactMs.observe(ms),
-    echoed: (peer, ms) => echoMs.observe({ peer_id: peer }, ms),
-    echoFailed: (peer) => echoErrors.inc({ peer_id: peer }),
+    heartbeatAnswered: (peer, ms) => heartbeatMs.observe({ peer_id: peer }, ms),
+    heartbeatFailed: (peer) => heartbeatErrors.inc({ peer_id: peer }),
     forwarded: (ms) => forwardMs.observe(ms),
     forwardFailed: () => forwardErrors.inc(),
     sealCalled: (operation, ms) => sealMs[operation].observe(ms),

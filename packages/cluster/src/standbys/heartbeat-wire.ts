@@ -4,8 +4,8 @@ import { parseHostAndPort, parseMembers } from '../membership/membership.ts';
 import type { CommittedMembers } from '../membership/membership-list.ts';
 import { type SignedList, signedList } from '../membership/signed-list.ts';
 
-/** The body of an echo: what a node reports about itself. */
-export const echoRequestSchema = z.object({
+/** The body of a heartbeat: what a node reports about itself. */
+export const heartbeatRequestSchema = z.object({
   name: z.string().max(64),
   apiAddress: z.url({ protocol: /^https?$/ }).max(256),
   clusterAddress: z
@@ -15,7 +15,7 @@ export const echoRequestSchema = z.object({
   appliedIndex: z.int().min(0),
   /** The sender's `cluster_heartbeat_interval`, which decides how long the sender may serve after an answer. */
   intervalMs: z.int().min(1),
-  /** Whether the sender is a performance standby: it serves reads from its own state while its echoes are answered. */
+  /** Whether the sender is a performance standby: it serves reads from its own state while its heartbeats are answered. */
   serves: z.boolean(),
   sealed: z.boolean(),
   /** Median time of recent writes to the sender's log, in ms; absent when nothing was written. */
@@ -31,12 +31,12 @@ export const echoRequestSchema = z.object({
   /** Index of the newest signed membership list that the sender has. If the active node has a newer list, its answer contains that list. */
   listIndex: z.int().min(0),
 });
-export type EchoRequest = z.output<typeof echoRequestSchema>;
+export type HeartbeatRequest = z.output<typeof heartbeatRequestSchema>;
 
 const mode = z.enum(['disabled', 'primary', 'secondary', 'bootstrapping', 'unknown']);
 
 /** The active node's answer, given while it holds a lease: every entry acknowledged by then is at or below `commitIndex`. */
-export const echoReplySchema = z.object({
+export const heartbeatReplySchema = z.object({
   commitIndex: z.int().min(0),
   utcMs: z.number(),
   /** State digest of the active node after the entry at `index`. */
@@ -46,11 +46,11 @@ export const echoReplySchema = z.object({
 });
 
 /** Fields that only a newer release knows are dropped. */
-export type EchoReply = z.output<typeof echoReplySchema>;
+export type HeartbeatReply = z.output<typeof heartbeatReplySchema>;
 
 const otherInterval = z.object({ intervalMs: z.int().min(1) });
 
-/** Returns the active node's interval from its refusal of an echo with another interval; undefined when the answer has none. */
+/** Returns the active node's interval from its refusal of a heartbeat with another interval; undefined when the answer has none. */
 export const intervalIn = (json: unknown): number | undefined => otherInterval.safeParse(json).data?.intervalMs;
 
 const refusal = z.object({ committed: z.object({ index: z.int().min(0), members: z.array(z.unknown()) }) });

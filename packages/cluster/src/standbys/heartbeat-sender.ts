@@ -2,23 +2,23 @@ import type { NodeId } from '@transitd/raft-core';
 import type { CommittedMembers } from '../membership/membership-list.ts';
 import type { SignedList } from '../membership/signed-list.ts';
 import type { ClusterClient } from '../transport/cluster-client.ts';
-import { committedMembersIn, type EchoRequest, echoReplySchema, intervalIn, signedListIn } from './echo-wire.ts';
+import { committedMembersIn, type HeartbeatRequest, heartbeatReplySchema, intervalIn, signedListIn } from './heartbeat-wire.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import type { StateDigest } from './state-comparison.ts';
 
-export interface EchoSenderOptions {
+export interface HeartbeatSenderOptions {
   readonly client: Pick<ClusterClient, 'post'>;
   readonly heartbeats: Heartbeats;
   readonly intervalMs: number;
   /** Returns the node to send to; undefined when this node leads, or knows no other member. */
   readonly target: () => NodeId | undefined;
-  readonly request: () => EchoRequest;
-  /** Called when an echo has ended. @param ms - round-trip time; undefined without an answer, or if the answering node is not active */
-  readonly onEcho?: (to: NodeId, ms: number | undefined) => void;
+  readonly request: () => HeartbeatRequest;
+  /** Called when a heartbeat has ended. @param ms - round-trip time; undefined without an answer, or if the answering node is not active */
+  readonly onHeartbeat?: (to: NodeId, ms: number | undefined) => void;
   /** The active node reported its state digest. */
   readonly onState: (state: StateDigest) => void;
   /**
-   * The active node refuses the echo because its `cluster_heartbeat_interval` differs from this node's.
+   * The active node refuses the heartbeat because its `cluster_heartbeat_interval` differs from this node's.
    * @param theirsMs - the interval of the active node; undefined if the answer does not report it
    */
   readonly onInterval: (theirsMs: number | undefined) => void;
@@ -31,21 +31,20 @@ export interface EchoSenderOptions {
 }
 
 /**
- * Sends the heartbeats (echoes) of a node that does not lead: one in each interval, and one at once after a change. Never sends two at a
- * time.
+ * Sends the heartbeats of a node that does not lead: one in each interval, and one at once after a change. Never sends two at a time.
  */
-export class EchoSender {
-  readonly #options: EchoSenderOptions;
+export class HeartbeatSender {
+  readonly #options: HeartbeatSenderOptions;
   #timer: NodeJS.Timeout | undefined;
   #inFlight = false;
   #sendAgain = false;
 
-  constructor(options: EchoSenderOptions) {
+  constructor(options: HeartbeatSenderOptions) {
     this.#options = options;
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.#echo(), this.#options.intervalMs);
+    this.#timer ??= setInterval(() => void this.#send(), this.#options.intervalMs);
     this.sendNow();
   }
 
@@ -54,15 +53,15 @@ export class EchoSender {
     this.#timer = undefined;
   }
 
-  /** Sends an echo at once: the leader or the seal has changed, so earlier answers are out of date. */
+  /** Sends a heartbeat at once: the leader or the seal has changed, so earlier answers are out of date. */
   sendNow(): void {
     if (this.#timer === undefined) return;
     this.#sendAgain = this.#inFlight;
-    void this.#echo();
+    void this.#send();
   }
 
-  async #echo(): Promise<void> {
-    const { client, heartbeats, intervalMs, target, request, onRemoved, onInterval, onMembers, onList, onState, onEcho } =
+  async #send(): Promise<void> {
+    const { client, heartbeats, intervalMs, target, request, onRemoved, onInterval, onMembers, onList, onState, onHeartbeat } =
       this.#options;
     const to = target();
     if (this.#inFlight || to === undefined) return;
@@ -72,14 +71,14 @@ export class EchoSender {
       const answer = await client
         .post(to, '/cluster/echo', { json: request(), timeoutMs: intervalMs })
         .catch((error: unknown) => {
-          onEcho?.(to, undefined);
+          onHeartbeat?.(to, undefined);
           throw error;
         });
       const received = { sentMs, receivedMs: performance.now(), receivedUtcMs: Date.now() };
-      onEcho?.(to, answer.status === 200 ? received.receivedMs - sentMs : undefined);
+      onHeartbeat?.(to, answer.status === 200 ? received.receivedMs - sentMs : undefined);
       if (answer.status === 410) onRemoved(to, removedAt(answer.json));
       if (answer.status === 200) {
-        const reply = echoReplySchema.parse(answer.json);
+        const reply = heartbeatReplySchema.parse(answer.json);
         heartbeats.answered(reply, received);
         if (reply.state !== undefined) onState(reply.state);
       } else heartbeats.failed({ sentMs, nowMs: received.receivedMs });
@@ -94,7 +93,7 @@ export class EchoSender {
       this.#inFlight = false;
       if (this.#sendAgain) {
         this.#sendAgain = false;
-        void this.#echo();
+        void this.#send();
       }
     }
   }

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import type { CommittedMembers } from '../../src/membership/membership-list.ts';
 import type { SignedList } from '../../src/membership/signed-list.ts';
-import { EchoSender } from '../../src/standbys/echo-sender.ts';
-import type { EchoRequest } from '../../src/standbys/echo-wire.ts';
+import { HeartbeatSender } from '../../src/standbys/heartbeat-sender.ts';
+import type { HeartbeatRequest } from '../../src/standbys/heartbeat-wire.ts';
 import { Heartbeats } from '../../src/standbys/heartbeats.ts';
 
 const member = {
@@ -17,8 +17,8 @@ const member = {
 };
 const committed = { index: 20, members: [member] };
 
-/** Sends one echo to node 2; returns what its answer reported. */
-async function echoed(answer: { readonly status: number; readonly json: unknown }) {
+/** Sends one heartbeat to node 2; returns what its answer reported. */
+async function sent(answer: { readonly status: number; readonly json: unknown }) {
   const reports: (CommittedMembers & { readonly from: number })[] = [];
   const intervals: (number | undefined)[] = [];
   const lists: (SignedList & { readonly from: number })[] = [];
@@ -34,44 +34,44 @@ async function echoed(answer: { readonly status: number; readonly json: unknown 
     answeredOriginal(...args);
     answered = true;
   };
-  const echoSender = new EchoSender({
+  const sender = new HeartbeatSender({
     client: { post: async () => answer },
     heartbeats,
     intervalMs: 60_000,
     target: () => 2,
-    request: () => ({}) as EchoRequest,
+    request: () => ({}) as HeartbeatRequest,
     onState: () => undefined,
     onRemoved: () => undefined,
     onInterval: (theirsMs) => intervals.push(theirsMs),
     onMembers: (from, members) => reports.push({ from, ...members }),
     onList: (from, list) => lists.push({ from, ...list }),
   });
-  echoSender.start();
+  sender.start();
   await until(() => answered);
   await new Promise((resolve) => setImmediate(resolve));
-  echoSender.stop();
+  sender.stop();
   return { reports, intervals, lists };
 }
 
 const reply = { commitIndex: 3, utcMs: 1, replication: { performance: 'disabled', disasterRecovery: 'disabled' } };
 
-describe('an echo', () => {
+describe('a heartbeat', () => {
   it('reports the members in the answer of a node that is not active', async () => {
-    const { reports } = await echoed({ status: 503, json: { active: false, committed } });
+    const { reports } = await sent({ status: 503, json: { active: false, committed } });
     expect(reports).to.deep.equal([{ from: 2, ...committed }]);
   });
 
   it('reports the active node’s interval when refused because its own differs', async () => {
-    expect(await echoed({ status: 409, json: { intervalMs: 250 } })).to.deep.include({ reports: [], intervals: [250] });
-    expect(await echoed({ status: 409, json: {} })).to.deep.include({ reports: [], intervals: [undefined] });
+    expect(await sent({ status: 409, json: { intervalMs: 250 } })).to.deep.include({ reports: [], intervals: [250] });
+    expect(await sent({ status: 409, json: {} })).to.deep.include({ reports: [], intervals: [undefined] });
   });
 
   for (const status of [200, 503])
     it(`passes on the signed membership list of an answer with status ${status}`, async () => {
       const list = { text: 'a list', signature: 'c2lnbmVk' };
-      expect((await echoed({ status, json: { ...reply, list } })).lists).to.deep.equal([{ from: 2, ...list }]);
-      expect((await echoed({ status, json: { ...reply, list: { text: 1 } } })).lists).to.deep.equal([]);
-      expect((await echoed({ status, json: reply })).lists).to.deep.equal([]);
+      expect((await sent({ status, json: { ...reply, list } })).lists).to.deep.equal([{ from: 2, ...list }]);
+      expect((await sent({ status, json: { ...reply, list: { text: 1 } } })).lists).to.deep.equal([]);
+      expect((await sent({ status, json: reply })).lists).to.deep.equal([]);
     });
 
   for (const [what, status, json] of [
@@ -82,6 +82,6 @@ describe('an echo', () => {
     ['a malformed index', 503, { committed: { ...committed, index: -1 } }],
   ] as const)
     it(`reports no members with ${what}`, async () => {
-      expect((await echoed({ status, json })).reports).to.deep.equal([]);
+      expect((await sent({ status, json })).reports).to.deep.equal([]);
     });
 });
