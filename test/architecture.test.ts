@@ -34,7 +34,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   api: [
     ...['node', 'cluster', 'audit', 'http', 'process', 'configuration'],
-    ...['event-loop', 'raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
+    ...['event-loop', 'raft-core', 'health', 'storage-fsm', 'replication', 'barrier', 'transit-engine', 'access'],
   ],
   cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'seals', 'storage-fsm', 'access'],
   server: [

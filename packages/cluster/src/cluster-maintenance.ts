@@ -143,7 +143,7 @@ export class ClusterMaintenance {
     );
   }
 
-  /** Writes the authority's record again if it is unreadable. @throws RequestError, StoreError */
+  /** Writes the authority's record again if it is unreadable. @throws ClusterError, StoreError */
   async keepAuthority(authority: ClusterAuthority): Promise<void> {
     const { local, membershipList } = this.#parts;
     const known = membershipList.committedAuthority ?? membershipList.requireIdentity().authority;

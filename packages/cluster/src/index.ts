@@ -22,7 +22,7 @@ export { JoinDesk } from './join/join-desk.ts';
 export { sendByHttp } from './join/join-http.ts';
 export { isLeaderAddress, joinAnswerSchema, joinRequestSchema } from './join/join-messages.ts';
 export { PendingJoin } from './join/join-pending.ts';
-export { JoinError } from './refusals/join-error.ts';
+export { ClusterError } from './refusals/cluster-error.ts';
 
 // Operation: changes of the members, autopilot, rotation of the authority.
 
@@ -37,8 +37,8 @@ export { raftLevels } from './maintenance/raft-levels.ts';
 
 // Disaster-recovery replication: the primary's cluster port, and the secondary's connection to it.
 
-export { ActivationFailed, activate } from './replication/activation-client.ts';
-export { type ActivationToken, ActivationTokenError, makeTokenKey, readActivationToken } from './replication/activation-token.ts';
+export { activate } from './replication/activation-client.ts';
+export { type ActivationToken, makeTokenKey, readActivationToken } from './replication/activation-token.ts';
 export {
   credentialPath,
   decodeCredential,

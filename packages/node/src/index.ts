@@ -11,7 +11,6 @@ export type { ClusterReplication } from './replication/cluster-replication.ts';
 export type { KeptDivergence, KeptPromotion, KeptReports } from './replication/kept-reports.ts';
 export { isOperationToken } from './replication/operation-tokens.ts';
 export type { Promotion } from './replication/promotable-node.ts';
-export { ReplicationRefused } from './replication/replication-refused.ts';
 export type { DiskSpaceView } from './reports/data-disk.ts';
 export type { ClusterView, MemberView, NodeReport, WorkFigures } from './reports/node-report.ts';
 export { gatewayCount, type Services } from './services.ts';

@@ -58,7 +58,7 @@ export class NodeSeal {
     return clusterMember.store?.barrier.sealStatus ?? joinAttempts.sealStatus ?? sealWithoutRecords(seal);
   }
 
-  /** Accepts a share; with the last one it resolves when the services are loaded. @throws BarrierError, JoinError, StoreError */
+  /** Accepts a share; with the last one it resolves when the services are loaded. @throws BarrierError, ClusterError, StoreError */
   async unseal(share: Uint8Array): Promise<SealStatus> {
     const { clusterMember, joinAttempts, serviceLoader } = this.#parts;
     if (clusterMember.removed) throw new StoreError('sealed', removedText);

@@ -4,10 +4,10 @@ import type { AuditWriter } from '@transitd/audit';
 import { BarrierError, type InitializeRequest, type ProviderHealth, type SealConfig, type SealStatus } from '@transitd/barrier';
 import {
   type Cluster,
+  ClusterError,
   clusterListenAddress,
   type FeatureLevelControl,
   type JoinDesk,
-  JoinError,
   type Peers,
 } from '@transitd/cluster';
 import { addressText, type Config } from '@transitd/configuration';
@@ -332,11 +332,11 @@ export class Node {
    * @param from - address of the caller
    * @returns whether the node is a member now. With a Shamir seal the join is completed by the last share; with `retry` it is repeated in
    * the background until it succeeds.
-   * @throws JoinError, the same for every failed call; RateLimited; StoreError
+   * @throws ClusterError, the same for every failed call; RateLimited; StoreError
    */
   async join(request: JoinTarget, from: string): Promise<{ readonly joined: boolean }> {
     await this.#joinAttempts.resume();
-    if (this.#clusterMember.removed) throw new JoinError('node_removed', removedText);
+    if (this.#clusterMember.removed) throw new ClusterError('node_removed', removedText);
     if (this.#clusterMember.store !== undefined) return { joined: true };
     this.#joinRate.admit(from);
     this.#nodeSeal.admitDiscard(from);
@@ -348,7 +348,7 @@ export class Node {
     return this.#nodeSeal.reset(from);
   }
 
-  /** @see NodeSeal.unseal @throws BarrierError, JoinError, StoreError */
+  /** @see NodeSeal.unseal @throws BarrierError, ClusterError, StoreError */
   unseal(share: Uint8Array): Promise<SealStatus> {
     return this.#nodeSeal.unseal(share);
   }

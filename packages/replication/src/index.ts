@@ -8,8 +8,6 @@ export {
   follows,
   isSecondaryId,
   type Registry,
-  type RegistryRefusal,
-  RegistryRefused,
   revoked,
   secondariesMax,
   secondaryOfToken,
@@ -18,6 +16,7 @@ export {
 } from './registry/registry.ts';
 export { decodeRegistry, encodeRegistry, registryPath } from './registry/registry-record.ts';
 export { StoredRegistry } from './registry/stored-registry.ts';
+export { ReplicationError } from './replication-error.ts';
 export {
   type Acknowledgement,
   type AcknowledgeSettings,
@@ -51,7 +50,6 @@ export {
   type PromotableCluster,
   type Promote,
   PromotionControl,
-  PromotionRefused,
 } from './roles/promotion-control.ts';
 export { type FenceStatus, refusalWithoutPort, WriteFence, type WriteFenceParts } from './roles/write-fence.ts';
 export { localPrefixes, localPrefixesOf, type SetSeal, setSealOf } from './scope.ts';

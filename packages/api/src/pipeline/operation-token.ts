@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Body, permissionDenied, RequestError, tokenOf, wrapTtlOf } from '@transitd/http';
-import { isOperationToken, type Node, ReplicationRefused } from '@transitd/node';
+import { isOperationToken, type Node } from '@transitd/node';
+import { ReplicationError } from '@transitd/replication';
 import type { Call, GuardedOperation } from '../operation/operation.ts';
 
 /**
@@ -28,6 +29,6 @@ export async function runByOperationToken(
   try {
     return await tokens.use(token, use, async () => run(node, call));
   } catch (error) {
-    throw error instanceof ReplicationRefused && error.code === 'operation_token' ? permissionDenied() : error;
+    throw error instanceof ReplicationError && error.code === 'operation_token' ? permissionDenied() : error;
   }
 }

@@ -2,12 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import type { NodeId, PeerStatus } from '@transitd/raft-core';
 import type { FeatureLevel, LevelRange, Store } from '@transitd/storage-fsm';
 import { authorityOf, requireSigner } from '../maintenance/member-entries.ts';
-import { RequestRefused, signRequest } from '../membership/authority.ts';
+import { signRequest } from '../membership/authority.ts';
 import { fingerprintOf } from '../membership/certificate.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import { levelsText, supportsLevel } from '../membership/member-levels.ts';
 import { type Member, type Membership, memberRemoved, severalNamed } from '../membership/membership.ts';
-import { JoinError } from '../refusals/join-error.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
 import type { Admission, Joiner } from './join-messages.ts';
 
 export interface AdmissionParts {
@@ -31,7 +31,7 @@ const silentMsMin = 10_000;
 
 /**
  * Admits a node that has proved that it holds the seal's key: first as a learner, and as a voter once it has caught up.
- * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`, `level_unsupported`;
+ * @throws ClusterError `request_refused`, `name_taken`, `node_id_used`, `node_removed`, `level_unsupported`;
  *   StoreError
  */
 export async function admit(
@@ -41,14 +41,7 @@ export async function admit(
   const { id, name, apiAddress, clusterAddress, nonVoter, request, levels } = joiner;
   refuseLevels(levels, level());
   const authority = await authorityOf(store, clusterId, current);
-  const certificate = await signRequest(authority, {
-    request,
-    now: new Date(),
-    clusterId,
-    nodeId: id,
-  }).catch((error: unknown) => {
-    throw error instanceof RequestRefused ? new JoinError('request_refused', error.message) : error;
-  });
+  const certificate = await signRequest(authority, { request, now: new Date(), clusterId, nodeId: id });
   const fingerprint = fingerprintOf(new X509Certificate(certificate));
   const member: Member = { id, name, apiAddress, clusterAddress, certificate: fingerprint, nonVoter, levels };
   let members: readonly Member[] = [];
@@ -59,14 +52,15 @@ export async function admit(
     // answer to an earlier attempt was lost, the same id may try again until this member is first heard. A member that was just
     // admitted counts as heard, so only one of several joiners with the same name is admitted.
     const namesakes = before.members.filter((one) => one.name === name);
-    if (namesakes.length > 1) throw new JoinError('name_taken', `${severalNamed(namesakes)}: remove one of them by its id`);
+    if (namesakes.length > 1) throw new ClusterError('name_taken', `${severalNamed(namesakes)}: remove one of them by its id`);
     const [namesake] = namesakes;
     const peer = peers().find((one) => one.id === namesake?.id);
     const neverHeard = peer?.learner === true && peer.match === 0;
     const isRetry = namesake?.id === id && neverHeard;
     if (namesake?.id === self || name === selfName)
-      throw new JoinError('name_taken', `the name ${name} belongs to the active node: give this node another node_id`);
-    if (peer !== undefined && !isRetry && peer.silentMs < silentMsMin) throw new JoinError('name_taken', takenText(name, peer));
+      throw new ClusterError('name_taken', `the name ${name} belongs to the active node: give this node another node_id`);
+    if (peer !== undefined && !isRetry && peer.silentMs < silentMsMin)
+      throw new ClusterError('name_taken', takenText(name, peer));
     if (isRetry) {
       members = before.members.map((one) => (one.id === id ? member : one));
       return { membership: { ...before, members } };
@@ -82,22 +76,22 @@ export async function admit(
   return { certificate, members };
 }
 
-/** @throws JoinError `level_unsupported` for a node that could not apply the entries of this cluster */
+/** @throws ClusterError `level_unsupported` for a node that could not apply the entries of this cluster */
 export function refuseLevels(levels: LevelRange, level: FeatureLevel): void {
   if (supportsLevel(levels, level)) return;
   const remedy =
     level > levels.newest
       ? `install a release that supports level ${level} on this node`
       : 'raise the feature level of the cluster first, or install an earlier release on this node';
-  throw new JoinError(
+  throw new ClusterError(
     'level_unsupported',
     `the cluster is at feature level ${level}, and the joining node supports ${levelsText(levels)}: ${remedy}`,
   );
 }
 
 function refuseUsedId({ members, removed }: Membership, { id }: Joiner): void {
-  if (removed.some((one) => one.id === id)) throw new JoinError('node_removed', 'this node was removed from the cluster');
-  if (members.some((one) => one.id === id)) throw new JoinError('node_id_used', 'this node id belongs to a member');
+  if (removed.some((one) => one.id === id)) throw new ClusterError('node_removed', 'this node was removed from the cluster');
+  if (members.some((one) => one.id === id)) throw new ClusterError('node_id_used', 'this node id belongs to a member');
 }
 
 /** Returns the refusal that a node with a lost disk gets until the leader may assume that the member with the same name is gone. */

@@ -11,7 +11,7 @@ import {
 import { isPair } from '../membership/authority.ts';
 import { fingerprintOf, nameIn } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
-import { JoinError, type JoinErrorCode } from '../refusals/join-error.ts';
+import { ClusterError, type ClusterErrorCode } from '../refusals/cluster-error.ts';
 import { exchangedBefore, type JoinOpening, joinerProof, leaderProof, sameProof } from './join-exchange.ts';
 import {
   decodeOffer,
@@ -28,7 +28,7 @@ import {
 
 /**
  * Sends a message to a node; resolves with its JSON answer.
- * @throws JoinError `leader_unavailable`, `leader_refused`, `leader_untrusted`
+ * @throws ClusterError `leader_unavailable`, `leader_refused`, `leader_untrusted`
  */
 export type Send = (address: string, path: string, message: object) => Promise<unknown>;
 
@@ -64,21 +64,21 @@ const leadersMax = 16;
 export class JoinClient {
   readonly #options: JoinClientOptions;
 
-  /** @throws JoinError `join_malformed` when every leader would refuse this node's request, or no valid leader address is given */
+  /** @throws ClusterError `join_malformed` when every leader would refuse this node's request, or no valid leader address is given */
   constructor(options: JoinClientOptions) {
     const { joiner, leaders } = options;
     decodeRequest(encodeRequest({ ...joiner, nonce: Buffer.alloc(32) }));
     if (leaders.length === 0 || leaders.length > leadersMax)
-      throw new JoinError('join_malformed', `a join needs 1 to ${leadersMax} addresses of members`);
+      throw new ClusterError('join_malformed', `a join needs 1 to ${leadersMax} addresses of members`);
     if (!leaders.every(isLeaderAddress))
-      throw new JoinError('join_malformed', 'the address of a member must be like https://10.0.0.1:8200');
+      throw new ClusterError('join_malformed', 'the address of a member must be like https://10.0.0.1:8200');
     this.#options = options;
   }
 
   /**
    * Asks for the terms of the cluster's seal, for a node that may have to collect shares first.
    * @param accepted - the types of seal that this node opens
-   * @throws JoinError `leader_unavailable`, `leader_refused`, `leader_untrusted`, `foreign_cluster`, `join_seal`
+   * @throws ClusterError `leader_unavailable`, `leader_refused`, `leader_untrusted`, `foreign_cluster`, `join_seal`
    */
   prepare(accepted: readonly SealType[] = ['shamir']): Promise<UnverifiedCluster> {
     return this.#firstOf(async (leader) => {
@@ -91,13 +91,13 @@ export class JoinClient {
   /**
    * Runs the whole exchange with a new challenge: the challenge of `prepare` is valid for a minute, and the last share may come later.
    * @param prepared - the terms for which the shares were collected
-   * @throws as `prepare`; JoinError `seal_changed`: shares must be collected again; BarrierError `share_missing`: the shares were wiped
+   * @throws as `prepare`; ClusterError `seal_changed`: shares must be collected again; BarrierError `share_missing`: the shares were wiped
    */
   complete(holder: SealKeyHolder, prepared?: SealTerms): Promise<Joined> {
     return this.#firstOf(async (leader) => {
       const opening = await this.#requestOffer(leader);
       if (prepared !== undefined && !isDeepStrictEqual(opening.offer.terms, prepared))
-        throw new JoinError(
+        throw new ClusterError(
           'seal_changed',
           'the seal of the cluster has changed since the shares were collected: provide the new shares',
         );
@@ -107,18 +107,18 @@ export class JoinClient {
 
   /** Returns the result of the first leader that succeeds. If none does, the error has the reasons of all. */
   async #firstOf<T>(attempt: (leader: string) => Promise<T>): Promise<T> {
-    const failures: JoinError[] = [];
+    const failures: ClusterError[] = [];
     for (const leader of this.#options.leaders) {
       try {
         return await attempt(leader);
       } catch (error) {
         const code = codeOf(error);
         if (code === undefined) throw error;
-        failures.push(new JoinError(code, `${leader}: ${(error as Error).message}`, { cause: error }));
+        failures.push(new ClusterError(code, `${leader}: ${(error as Error).message}`, { cause: error }));
       }
     }
     const code = failures.find(({ code }) => code !== 'leader_unavailable')?.code ?? 'leader_unavailable';
-    throw new JoinError(code, `cannot join: ${failures.map(({ message }) => message).join('; ')}`);
+    throw new ClusterError(code, `cannot join: ${failures.map(({ message }) => message).join('; ')}`);
   }
 
   async #requestOffer(leader: string): Promise<JoinOpening> {
@@ -126,7 +126,7 @@ export class JoinClient {
     const request = { ...joiner, nonce: randomBytes(32) };
     const offer = decodeOffer(await send(leader, challengePath, encodeRequest(request)));
     if (clusterId !== undefined && offer.clusterId !== clusterId)
-      throw new JoinError(
+      throw new ClusterError(
         'foreign_cluster',
         `it belongs to the cluster ${offer.clusterId}, but this node belongs to the cluster ${clusterId}`,
       );
@@ -141,7 +141,7 @@ export class JoinClient {
       const answer = { challengeId: offer.challengeId, proof: joinerProof(secret, opening) };
       const welcome = decodeWelcome(await this.#send(leader, answer));
       if (!sameProof(welcome.proof, leaderProof(secret, { ...opening, answer, admission: welcome })))
-        throw new JoinError(
+        throw new ClusterError(
           'leader_untrusted',
           'its proof is wrong: it does not hold the seal key, or its messages were changed on the way',
         );
@@ -157,9 +157,9 @@ export class JoinClient {
     try {
       return await this.#options.send(leader, answerPath, encodeAnswer(answer));
     } catch (error) {
-      if (!(error instanceof JoinError && error.code === 'leader_unavailable')) throw error;
+      if (!(error instanceof ClusterError && error.code === 'leader_unavailable')) throw error;
       const unknown = 'it may have admitted this node; joining again is safe';
-      throw new JoinError(error.code, `${error.message}; ${unknown}`, { cause: error });
+      throw new ClusterError(error.code, `${error.message}; ${unknown}`, { cause: error });
     }
   }
 
@@ -178,7 +178,7 @@ export class JoinClient {
   }
 }
 
-const untrusted = (message: string): JoinError => new JoinError('leader_untrusted', message);
+const untrusted = (message: string): ClusterError => new ClusterError('leader_untrusted', message);
 
 function readCertificate(pem: string): X509Certificate {
   try {
@@ -189,8 +189,8 @@ function readCertificate(pem: string): X509Certificate {
 }
 
 /** Maps an error in handling the leader's answer to the code that the joiner reports; undefined for an unrelated error. */
-function codeOf(error: unknown): JoinErrorCode | undefined {
-  if (error instanceof JoinError) return error.code === 'join_malformed' ? 'leader_untrusted' : error.code;
+function codeOf(error: unknown): ClusterErrorCode | undefined {
+  if (error instanceof ClusterError) return error.code === 'join_malformed' ? 'leader_untrusted' : error.code;
   if (!(error instanceof BarrierError)) return undefined;
   if (error.code === 'seal_mismatch' || error.code === 'seal_unavailable') return 'join_seal';
   return error.code === 'join_secret' ? 'leader_untrusted' : undefined;

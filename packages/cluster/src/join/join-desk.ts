@@ -1,6 +1,6 @@
 import { callerGroup } from '@transitd/access';
 import type { WrappedJoinSecret } from '@transitd/barrier';
-import { JoinError } from '../refusals/join-error.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
 import { exchangedBefore, type JoinOpening, joinerProof, leaderProof, sameProof } from './join-exchange.ts';
 import { type Admission, decodeAnswer, decodeRequest, encodeOffer, encodeWelcome, type Joiner } from './join-messages.ts';
 
@@ -14,7 +14,7 @@ export interface JoinDeskOptions {
   }>;
   /**
    * Signs the request, adds the node to the configuration, and waits until this change is committed.
-   * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
+   * @throws ClusterError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
    */
   readonly admit: (joiner: Joiner) => Promise<Admission>;
   /** Monotonic clock. */
@@ -58,7 +58,7 @@ export class JoinDesk {
   /**
    * Opens a challenge for a node; returns the offer to send.
    * @param source - the client's address, as seen by the node that received the request
-   * @throws JoinError `join_malformed`, `leader_changed`; BarrierError `unseal_key_not_kept`; StoreError
+   * @throws ClusterError `join_malformed`, `leader_changed`; BarrierError `unseal_key_not_kept`; StoreError
    */
   async challenge(message: unknown, source: string): Promise<object> {
     const request = decodeRequest(message);
@@ -68,7 +68,7 @@ export class JoinDesk {
     const { secret, ...wrapping } = await this.#options.wrap(exchangedBefore(request, announcement));
     if (clears !== this.#clears) {
       secret.fill(0);
-      throw new JoinError('leader_changed', 'this node is no longer the active one');
+      throw new ClusterError('leader_changed', 'this node is no longer the active one');
     }
     const offer = { ...announcement, ...wrapping };
     this.#makeRoom();
@@ -78,7 +78,7 @@ export class JoinDesk {
 
   /**
    * Checks the answer to a challenge, which is used up even by a wrong answer; returns the welcome to send.
-   * @throws JoinError `join_malformed`, `challenge_unknown`, `challenge_used`, `challenge_expired`, `challenge_displaced`, `join_proof`;
+   * @throws ClusterError `join_malformed`, `challenge_unknown`, `challenge_used`, `challenge_expired`, `challenge_displaced`, `join_proof`;
    *   what `admit` throws
    */
   async answer(message: unknown): Promise<object> {
@@ -86,7 +86,7 @@ export class JoinDesk {
     const { secret, ...opening } = this.#take(answer.challengeId);
     try {
       if (!sameProof(answer.proof, joinerProof(secret, opening)))
-        throw new JoinError(
+        throw new ClusterError(
           'join_proof',
           'the proof is wrong: the node does not hold the seal key, or its messages were changed on the way',
         );
@@ -115,9 +115,9 @@ export class JoinDesk {
     return challenge;
   }
 
-  #notOpen(id: string): JoinError {
+  #notOpen(id: string): ClusterError {
     const ending = this.#endings.get(id) ?? 'challenge_unknown';
-    return new JoinError(ending, `${endings[ending]}; request a new one`);
+    return new ClusterError(ending, `${endings[ending]}; request a new one`);
   }
 
   #endExpired(): void {

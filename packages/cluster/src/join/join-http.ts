@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { JoinError } from '../refusals/join-error.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
 import { untrustedReason } from '../refusals/untrusted-reason.ts';
 import type { Send } from './join-client.ts';
 
@@ -44,9 +44,9 @@ async function exchange(
       signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
     });
   } catch (error) {
-    if (error instanceof JoinError) throw error;
+    if (error instanceof ClusterError) throw error;
     const reason = deadline.aborted ? `no answer within ${deadlineMs / 1000} s` : signal?.aborted ? 'stopped' : reasonOf(error);
-    throw new JoinError('leader_unavailable', reason, { cause: error });
+    throw new ClusterError('leader_unavailable', reason, { cause: error });
   }
   return messageIn(answer);
 }
@@ -81,7 +81,7 @@ async function bodyOf(response: IncomingMessage): Promise<LeaderAnswer> {
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length;
     // Leaving the loop closes the connection.
-    if (length > answerBytesMax) throw new JoinError('leader_untrusted', `its answer has more than ${answerBytesMax} bytes`);
+    if (length > answerBytesMax) throw new ClusterError('leader_untrusted', `its answer has more than ${answerBytesMax} bytes`);
     chunks.push(chunk);
   }
   return { status: response.statusCode ?? 0, body: Buffer.concat(chunks) };
@@ -93,13 +93,13 @@ const isTemporary = (status: number): boolean => status >= 500 || status === 408
 function messageIn({ status, body }: LeaderAnswer): unknown {
   const json = jsonIn(body);
   if (status === 200) {
-    if (json === undefined) throw new JoinError('leader_untrusted', 'its answer is not JSON');
+    if (json === undefined) throw new ClusterError('leader_untrusted', 'its answer is not JSON');
     return json;
   }
   const reason = untrustedReason(json);
   const answered = status >= 300 && status < 400 ? 'a redirect, which is not followed' : `status ${status}`;
   const text = `it answered with ${answered}${reason === undefined ? '' : `: ${reason}`}`;
-  throw new JoinError(isTemporary(status) ? 'leader_unavailable' : 'leader_refused', text);
+  throw new ClusterError(isTemporary(status) ? 'leader_unavailable' : 'leader_refused', text);
 }
 
 function jsonIn(body: Buffer): unknown {

@@ -11,7 +11,7 @@ import type { NodeId } from '@transitd/raft-core';
 import type { LevelRange } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { type Member, parseHostAndPort, parseMembers } from '../membership/membership.ts';
-import { JoinError } from '../refusals/join-error.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
 
 /** A node that asks to become a member. */
 export interface Joiner {
@@ -197,7 +197,7 @@ export const encodeRequest = (request: JoinRequest): object => ({
   ...request.added,
 });
 
-/** @throws JoinError `join_malformed`, as do all decoders here */
+/** @throws ClusterError `join_malformed`, as do all decoders here */
 export function decodeRequest(message: unknown): JoinRequest {
   const { node_id, name, api_addr, cluster_addr, non_voter, feature_levels, request, nonce, ...added } = parse(
     requestMessage,
@@ -245,15 +245,15 @@ function termsOf({ type, name, threshold, shares, share_hashes, key_id, wrapped_
   try {
     checkCounts({ shares, threshold });
   } catch (error) {
-    throw new JoinError('join_malformed', 'seal: threshold does not fit the number of shares', { cause: error });
+    throw new ClusterError('join_malformed', 'seal: threshold does not fit the number of shares', { cause: error });
   }
   if (share_hashes.length !== shares)
-    throw new JoinError('join_malformed', 'seal.share_hashes does not have one hash for each share');
+    throw new ClusterError('join_malformed', 'seal.share_hashes does not have one hash for each share');
   if ((key_id === '') !== (type === 'shamir'))
-    throw new JoinError('join_malformed', 'seal.key_id does not fit the type of the seal');
-  if (!isSealName(type, name)) throw new JoinError('join_malformed', 'seal.name does not fit the type of the seal');
+    throw new ClusterError('join_malformed', 'seal.key_id does not fit the type of the seal');
+  if (!isSealName(type, name)) throw new ClusterError('join_malformed', 'seal.name does not fit the type of the seal');
   if (!isWrappedKey(type, wrapped_key))
-    throw new JoinError('join_malformed', 'seal.wrapped_key does not fit the type of the seal');
+    throw new ClusterError('join_malformed', 'seal.wrapped_key does not fit the type of the seal');
   const shareHashes = share_hashes.map((hash) => Buffer.from(hash, 'hex'));
   return {
     type,
@@ -313,16 +313,16 @@ function membersOf(members: z.output<typeof welcomeMessage>['members']): readonl
   try {
     return parseMembers(list);
   } catch (error) {
-    throw new JoinError('join_malformed', 'members is not a list of members', { cause: error });
+    throw new ClusterError('join_malformed', 'members is not a list of members', { cause: error });
   }
 }
 
-/** Parses a message. @throws JoinError with the first problem and its path, and without any content of the message */
+/** Parses a message. @throws ClusterError with the first problem and its path, and without any content of the message */
 function parse<S extends z.ZodType>(schema: S, message: unknown): z.output<S> {
   const result = schema.safeParse(message);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const place = issue?.path.join('.') || 'the message';
   const problem = issue?.code === 'unrecognized_keys' ? 'has an unknown field' : (issue?.message ?? 'is malformed');
-  throw new JoinError('join_malformed', `${place} ${problem}`);
+  throw new ClusterError('join_malformed', `${place} ${problem}`);
 }

@@ -1,4 +1,3 @@
-import { RequestError } from '@transitd/http';
 import type { Logger } from '@transitd/process';
 import type { Driver, NodeId } from '@transitd/raft-core';
 import { type CommitResult, type Store, StoreError } from '@transitd/storage-fsm';
@@ -14,6 +13,7 @@ import {
   type RotationPhase,
   withdrawn,
 } from '../membership/rotation-phase.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
 import { authorityOf } from './member-entries.ts';
 
 export interface AuthorityRotationParts {
@@ -59,7 +59,7 @@ export class AuthorityRotation {
 
   /**
    * Announces a new authority; resolves when the announcement is committed. `advance` does the rest.
-   * @throws RequestError `invalid_request` while a rotation is in progress, or when a member is away; StoreError
+   * @throws ClusterError `invalid_request` while a rotation is in progress, or when a member is away; StoreError
    */
   begin(): Promise<void> {
     return this.#oneAtATime(() => this.#begin());
@@ -140,7 +140,7 @@ export class AuthorityRotation {
     const unready = members.filter(({ id }) => id !== nodeId && !isHeard(id));
     if (unready.length === 0) return;
     const names = unready.map(({ name }) => name).join(', ');
-    throw new RequestError(
+    throw new ClusterError(
       'invalid_request',
       `the active node has not heard from these members: ${names}. Bring them back or remove them first`,
     );
@@ -212,5 +212,5 @@ export class AuthorityRotation {
   }
 }
 
-const inProgress = (): RequestError =>
-  new RequestError('invalid_request', "a rotation of the cluster's authority is in progress: see its status");
+const inProgress = (): ClusterError =>
+  new ClusterError('invalid_request', "a rotation of the cluster's authority is in progress: see its status");

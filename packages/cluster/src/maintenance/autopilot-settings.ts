@@ -1,6 +1,6 @@
-import { RequestError } from '@transitd/http';
 import type { Store } from '@transitd/storage-fsm';
 import { z } from 'zod';
+import { ClusterError } from '../refusals/cluster-error.ts';
 
 /** When a member counts as healthy, and when the active node removes a dead one. Times in whole seconds. */
 export interface AutopilotSettings {
@@ -35,7 +35,7 @@ const record = z.object({
   serverStabilizationTime: count,
 });
 
-/** @throws RequestError `invalid_request` */
+/** @throws ClusterError `invalid_request` */
 function checkSettings(settings: AutopilotSettings): void {
   const { cleanupDeadServers, deadServerLastContactThreshold, lastContactThreshold, maxTrailingLogs, minQuorum } = settings;
   if (deadServerLastContactThreshold < 60) throw refusal('dead_server_last_contact_threshold should not be less than 1m');
@@ -46,7 +46,7 @@ function checkSettings(settings: AutopilotSettings): void {
   if (minQuorum < 0) throw refusal('min_quorum must not be negative');
 }
 
-const refusal = (message: string): RequestError => new RequestError('invalid_request', message);
+const refusal = (message: string): ClusterError => new ClusterError('invalid_request', message);
 
 /** Returns the stored settings, or the defaults. @throws Error for an unknown format; StoreError */
 export async function readSettings(store: Pick<Store, 'get'>): Promise<AutopilotSettings> {
@@ -58,7 +58,7 @@ export async function readSettings(store: Pick<Store, 'get'>): Promise<Autopilot
   return settings;
 }
 
-/** Stores the given settings; the others stay as they are. @throws RequestError `invalid_request`, StoreError */
+/** Stores the given settings; the others stay as they are. @throws ClusterError `invalid_request`, StoreError */
 export async function changeSettings(store: Store, changes: Partial<AutopilotSettings>): Promise<void> {
   for (;;) {
     const revision = (await store.get(path))?.revision ?? 0;

@@ -41,7 +41,7 @@ export class Autopilot {
     return readSettings(this.#parts.store);
   }
 
-  /** @throws RequestError `invalid_request`, StoreError */
+  /** @throws ClusterError `invalid_request`, StoreError */
   change(settings: Partial<AutopilotSettings>): Promise<void> {
     return changeSettings(this.#parts.store, settings);
   }

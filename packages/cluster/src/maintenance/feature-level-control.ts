@@ -1,6 +1,6 @@
-import { RequestError } from '@transitd/http';
 import type { Logger } from '@transitd/process';
 import { type FeatureLevel, type LevelRange, type Replica, StoreError, supportedLevels } from '@transitd/storage-fsm';
+import { ClusterError } from '../refusals/cluster-error.ts';
 import { AutomaticRaise, highestLevel, holdingUp, judgeRaise, type MemberLevels } from './raise-decision.ts';
 
 /** The feature level as one engine keeps it, and the members by what it knows of them. */
@@ -67,14 +67,14 @@ export class FeatureLevelControl {
    * Raises the level. Raising it to the present level changes nothing and succeeds.
    * @param wanted - undefined for the highest level that all members support
    * @returns the level of the cluster
-   * @throws RequestError `invalid_request` while a member has not announced that it supports the level; StoreError
+   * @throws ClusterError `invalid_request` while a member has not announced that it supports the level; StoreError
    */
   raise(wanted?: FeatureLevel): Promise<FeatureLevel> {
     const { levels, log } = this.#parts;
     return levels.undisturbed(async () => {
       const present = levels.level();
       const verdict = judgeRaise({ wanted, present }, this.#members);
-      if ('refused' in verdict) throw new RequestError('invalid_request', verdict.refused);
+      if ('refused' in verdict) throw new ClusterError('invalid_request', verdict.refused);
       if (verdict.to === present) return present;
       const { index, outcome } = await levels.replica.commit({ conditions: [], writes: [], raise: verdict.to });
       if (outcome === 'conflict') throw new StoreError('busy', 'the feature level has changed meanwhile; try again');

@@ -1,7 +1,7 @@
-import { RequestError } from '@transitd/http';
 import type { ConfState, NodeId } from '@transitd/raft-core';
 import type { MemberChange } from '../membership/configuration-changes.ts';
 import { certificateShown, type Member, type Membership, memberRemoved, severalNamed } from '../membership/membership.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
 
 /** The leader's contact with the members: it decides whether a change of the voters leaves a majority. */
 export interface VoterContact {
@@ -14,13 +14,13 @@ export interface VoterContact {
 /**
  * Returns the member with this id in decimal. If no member has it, returns the member with this name. An id always selects, because a
  * node chooses its name itself.
- * @throws RequestError `invalid_request` when several members have the name
+ * @throws ClusterError `invalid_request` when several members have the name
  */
 export function findMember({ members }: Membership, serverId: string): Member | undefined {
   const identified = members.find(({ id }) => String(id) === serverId);
   if (identified !== undefined) return identified;
   const named = members.filter(({ name }) => name === serverId);
-  if (named.length > 1) throw new RequestError('invalid_request', `${severalNamed(named)}: use an id`);
+  if (named.length > 1) throw new ClusterError('invalid_request', `${severalNamed(named)}: use an id`);
   return named[0];
 }
 
@@ -38,7 +38,7 @@ export const wasRemoved = ({ removed }: Membership, serverId: string): boolean =
  * Returns the change that removes a member; undefined when there is no such member.
  * @param certificate - fingerprint of the certificate that the member used last, which identifies the removed node when it is told of its
  * removal
- * @throws RequestError `invalid_request` when too few voters would be left
+ * @throws ClusterError `invalid_request` when too few voters would be left
  */
 export function removal(
   conf: ConfState,
@@ -54,7 +54,7 @@ export function removal(
 
 /**
  * Returns the change that demotes a member, so that it does not vote until it is promoted.
- * @throws RequestError `invalid_request` when too few voters would be left
+ * @throws ClusterError `invalid_request` when too few voters would be left
  */
 export function demotion(
   conf: ConfState,
@@ -84,15 +84,15 @@ function withVote(membership: Membership, id: NodeId, votes: boolean): Membershi
 /**
  * Refuses a change that the remaining voters could not commit: with too few of them in contact, neither the change nor any later entry
  * would ever be committed.
- * @throws RequestError `invalid_request`
+ * @throws ClusterError `invalid_request`
  */
 export function refuseTooFewVoters({ voters }: ConfState, without: NodeId, { self, isActive }: VoterContact): void {
   if (!voters.includes(without)) return;
   const left = voters.filter((id) => id !== without);
-  if (left.length === 0) throw new RequestError('invalid_request', 'this is the last voter of the cluster');
+  if (left.length === 0) throw new ClusterError('invalid_request', 'this is the last voter of the cluster');
   const active = left.filter((id) => id === self || isActive(id)).length;
   if (2 * active <= left.length)
-    throw new RequestError(
+    throw new ClusterError(
       'invalid_request',
       `of the ${left.length} remaining voters, only ${active} are reachable: no majority`,
     );

@@ -1,5 +1,4 @@
 import { X509Certificate } from 'node:crypto';
-import { RequestError } from '@transitd/http';
 import type { NodeId } from '@transitd/raft-core';
 import { type LevelRange, type Store, StoreError } from '@transitd/storage-fsm';
 import {
@@ -18,6 +17,7 @@ import type { ConfigurationChanges } from '../membership/configuration-changes.t
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificateShown, certificateSigned, type Member, type Membership } from '../membership/membership.ts';
 import { isSameAuthority, maySign } from '../membership/rotation-phase.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
 import { isOfFormerAuthority } from './renewal.ts';
 
 export interface OwnEntryParts {
@@ -77,10 +77,10 @@ export function requireSigner(membership: Membership, { certificate }: ClusterAu
 /**
  * Writes the authority's record again after a restore under another root key made it unreadable.
  * @param known - certificate of the signing authority, PEM: from the configuration, or from this node's identity
- * @throws RequestError `invalid_request` when it is another authority; StoreError
+ * @throws ClusterError `invalid_request` when it is another authority; StoreError
  */
 export async function keepAuthority(store: Store, known: string, authority: ClusterAuthority): Promise<void> {
-  if (!isAuthority(authority, known)) throw new RequestError('invalid_request', 'this is not the authority of this cluster');
+  if (!isAuthority(authority, known)) throw new ClusterError('invalid_request', 'this is not the authority of this cluster');
   try {
     if ((await readAuthority(store)) !== undefined) return;
   } catch (error) {

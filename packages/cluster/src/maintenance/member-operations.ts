@@ -1,9 +1,9 @@
-import { RequestError } from '@transitd/http';
 import type { ConfState, Driver, NodeId, TransferOutcome } from '@transitd/raft-core';
 import { type CommitResult, StoreError } from '@transitd/storage-fsm';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import { KnownNodes } from '../membership/known-nodes.ts';
 import { decodeMembership, type Member, type Membership } from '../membership/membership.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
 import type { Standbys } from '../standbys/standbys.ts';
 import { LeadershipTransferred } from '../transport/leadership-transferred.ts';
 import { demotion, findMember, promotion, refuseTooFewVoters, removal, type VoterContact, wasRemoved } from './member-changes.ts';
@@ -31,7 +31,7 @@ export class MemberOperations {
    * Removes a member; resolves when that member can no longer serve. Does nothing for a member that was removed already: a client may
    * repeat a request whose answer was lost.
    * @param serverId - name of the member, or its id in decimal
-   * @throws RequestError; LeadershipTransferred when the member is this node; StoreError
+   * @throws ClusterError `invalid_request`; LeadershipTransferred when the member is this node; StoreError
    */
   async remove(serverId: string): Promise<void> {
     if (this.#member(serverId) === undefined && wasRemoved(this.#membership, serverId)) return;
@@ -43,7 +43,7 @@ export class MemberOperations {
   /**
    * Removes a member by id; resolves with whether it was removed.
    * @param allowed - checked with the configuration in force at the change
-   * @throws RequestError, StoreError
+   * @throws ClusterError, StoreError
    */
   async removeNode(id: NodeId, allowed: (conf: ConfState) => boolean = () => true): Promise<boolean> {
     const { changes, standbys } = this.#parts;
@@ -91,7 +91,7 @@ export class MemberOperations {
     return new Set([driver.status().nodeId, ...driver.peers().flatMap(({ id, active }) => (active ? [id] : []))]);
   }
 
-  /** Promotes a member: it votes as soon as it has caught up. @throws RequestError, StoreError */
+  /** Promotes a member: it votes as soon as it has caught up. @throws ClusterError, StoreError */
   async promote(serverId: string): Promise<void> {
     const { id } = this.#requireMember(serverId);
     await this.#parts.changes.make((_conf, membership) => promotion(membership, id));
@@ -99,7 +99,7 @@ export class MemberOperations {
 
   /**
    * Demotes a member, which then does not vote until it is promoted.
-   * @throws RequestError; LeadershipTransferred when the member is this node; StoreError
+   * @throws ClusterError `invalid_request`; LeadershipTransferred when the member is this node; StoreError
    */
   async demote(serverId: string): Promise<void> {
     const { id } = this.#requireMember(serverId);
@@ -131,14 +131,14 @@ export class MemberOperations {
   }
 
   #member(serverId: string): Member | undefined {
-    if (serverId === '') throw new RequestError('invalid_request', 'no server id provided');
+    if (serverId === '') throw new ClusterError('invalid_request', 'no server id provided');
     return findMember(this.#membership, serverId);
   }
 
   #requireMember(serverId: string): Member {
     const member = this.#member(serverId);
     if (member === undefined)
-      throw new RequestError('invalid_request', `no member has the name or the id ${serverId.slice(0, 64)}`);
+      throw new ClusterError('invalid_request', `no member has the name or the id ${serverId.slice(0, 64)}`);
     return member;
   }
 }

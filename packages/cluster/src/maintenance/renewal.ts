@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { admission, type Bucket, type Rate } from '@transitd/access';
-import { RequestError } from '@transitd/http';
 import type { NodeId } from '@transitd/raft-core';
-import { type ClusterAuthority, isPair, makeRequest, RequestRefused, signRequest } from '../membership/authority.ts';
+import { type ClusterAuthority, isPair, makeRequest, signRequest } from '../membership/authority.ts';
 import { fingerprintOf, nameByAny, nameIn, renewalDue } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { isSameAuthority } from '../membership/rotation-phase.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
 import type { ClusterHandler } from '../transport/cluster-call.ts';
 import { ClusterCallError, type ClusterClient } from '../transport/cluster-client.ts';
 
@@ -38,14 +38,10 @@ export function renewalHandler({ clusterId, authority, list, now, monotonicNow }
     buckets.set(from, bucket);
     if (!admitted) return { status: 429, json: { errors: ['this node renews its certificate too often: try again in 10 s'] } };
     const request = requestIn(body);
-    try {
-      const signing = await authority();
-      const certificate = await signRequest(signing, { request, nodeId: from, clusterId, now: now() });
-      await list(from, fingerprintOf(new X509Certificate(certificate)), signing);
-      return { status: 200, json: { certificate } };
-    } catch (error) {
-      throw error instanceof RequestRefused ? new RequestError('invalid_request', error.message) : error;
-    }
+    const signing = await authority();
+    const certificate = await signRequest(signing, { request, nodeId: from, clusterId, now: now() });
+    await list(from, fingerprintOf(new X509Certificate(certificate)), signing);
+    return { status: 200, json: { certificate } };
   };
 }
 
@@ -57,7 +53,7 @@ function requestIn(body: Buffer): string {
   } catch {
     // reported below
   }
-  throw new RequestError('malformed_body', 'the body has no certificate request');
+  throw new ClusterError('request_refused', 'the body has no certificate request');
 }
 
 /**

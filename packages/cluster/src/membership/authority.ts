@@ -1,6 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
 import type { Store, StoredRecord, Write } from '@transitd/storage-fsm';
+import { ClusterError } from '../refusals/cluster-error.ts';
 import { type NodeName, uriOf } from './certificate.ts';
 import { loadX509 } from './load-x509.ts';
 
@@ -10,11 +11,6 @@ export interface ClusterAuthority {
   readonly key: string;
   /** PEM. */
   readonly certificate: string;
-}
-
-/** A certificate request was refused: the message says why. */
-export class RequestRefused extends Error {
-  override readonly name = 'RequestRefused';
 }
 
 export const authorityPath = 'core/cluster-authority';
@@ -64,7 +60,7 @@ export async function requestFor(subject: string): Promise<{ readonly key: strin
 /**
  * Certifies the key of a request for one year; returns the certificate in PEM. Only the key is taken from the request, and its subject must
  * be `nodeId`; this function sets everything else.
- * @throws RequestRefused unless the request is for an EC P-256 key, is signed with that key, and names exactly this node
+ * @throws ClusterError `request_refused` unless the request is for an EC P-256 key, is signed with that key, and names exactly this node
  */
 export async function signRequest(
   authority: ClusterAuthority,
@@ -115,23 +111,27 @@ export async function certify(
 
 /**
  * Returns the key that a request (PKCS #10, PEM) asks to certify.
- * @throws RequestRefused unless it is an EC P-256 key that signed the request, and the request has exactly this subject
+ * @throws ClusterError `request_refused` unless it is an EC P-256 key that signed the request, and the request has exactly this subject
  */
 export async function keyIn(pem: string, subject: string): Promise<webcrypto.CryptoKey> {
-  if (pem.length > requestCharactersMax) throw new RequestRefused('the certificate request is too long');
+  if (pem.length > requestCharactersMax) throw new ClusterError('request_refused', 'the certificate request is too long');
   const { Pkcs10CertificateRequest } = await loadX509();
   let key: webcrypto.CryptoKey;
   let requested: string;
   try {
     const request = new Pkcs10CertificateRequest(pem);
     key = await request.publicKey.export(curve, ['verify'], crypto);
-    if (!(await request.verify(crypto))) throw new RequestRefused('the certificate request is not signed with its own key');
+    if (!(await request.verify(crypto)))
+      throw new ClusterError('request_refused', 'the certificate request is not signed with its own key');
     requested = request.subject;
   } catch (error) {
-    if (error instanceof RequestRefused) throw error;
-    throw new RequestRefused('the certificate request is not one for an EC P-256 key in PEM, signed with that key');
+    if (error instanceof ClusterError) throw error;
+    throw new ClusterError(
+      'request_refused',
+      'the certificate request is not one for an EC P-256 key in PEM, signed with that key',
+    );
   }
-  if (requested !== subject) throw new RequestRefused('the certificate request names another node');
+  if (requested !== subject) throw new ClusterError('request_refused', 'the certificate request names another node');
   return key;
 }
 

@@ -9,10 +9,10 @@ import {
   requestErrorStatuses,
 } from '@transitd/http';
 import { StoreError } from '@transitd/storage-fsm';
-import { JoinError } from './join-error.ts';
+import { ClusterError } from './cluster-error.ts';
 
 /** The refusals of a request by this node, its barrier or its store. */
-export const clusterRefusals = [BarrierError, JoinError, RequestError, StoreError] as const;
+export const clusterRefusals = [BarrierError, ClusterError, RequestError, StoreError] as const;
 type ClusterRefusal = InstanceType<(typeof clusterRefusals)[number]>;
 
 /** The status of each code; a missing code does not compile. */

@@ -1,26 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import { reasonOf } from '@transitd/process';
+import { ReplicationError } from '@transitd/replication';
 import { isPair } from '../membership/authority.ts';
 import type { ActivationToken } from './activation-token.ts';
 import type { PrimaryCredential } from './credential.ts';
 import { type PrimaryConnectionOptions, requestCertificate } from './primary-connection.ts';
 import { secondaryIn } from './secondary-certificate.ts';
 import type { ActivationRequest } from './secondary-desk.ts';
-
-/**
- * `unreachable`: another attempt with the same key may succeed. `refused`: the token can no longer be used. `untrusted`: the answer was
- * malformed.
- */
-export type ActivationFailure = 'unreachable' | 'refused' | 'untrusted';
-
-export class ActivationFailed extends Error {
-  override readonly name = 'ActivationFailed';
-  readonly code: ActivationFailure;
-  constructor(code: ActivationFailure, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
 
 /** Maximum number of times that a node may refer to another one. */
 const redirectsMax = 3;
@@ -32,7 +18,7 @@ const activationMsMax = 30_000;
  * Exchanges an activation token for the credential of this secondary, at the active node of the primary. After `unreachable` the call may
  * be repeated, but only with the same key, because the primary may have issued the certificate.
  * @param own - of `makeSecondaryRequest`
- * @throws ActivationFailed
+ * @throws ReplicationError
  */
 export async function activate(
   token: ActivationToken,
@@ -59,16 +45,16 @@ export async function activate(
     if ('certificate' in answer) {
       const credential = { secondary, clusterId, key: own.key, ...answer };
       if (!isWhole(credential))
-        throw new ActivationFailed('untrusted', `${address} answered with a certificate that was not asked for`);
+        throw new ReplicationError('untrusted', `${address} answered with a certificate that was not asked for`);
       return credential;
     }
     const { status, activeNode, reason = `status ${status}` } = answer;
-    if (status < 500) throw new ActivationFailed('refused', `the primary refuses the activation: ${reason}`);
+    if (status < 500) throw new ReplicationError('refused', `the primary refuses the activation: ${reason}`);
     reasons.push(`${address}: ${reason}`);
     if (activeNode !== undefined && redirects++ < redirectsMax) waiting.unshift(activeNode);
   }
   const different = [...new Set(reasons)].join('; ');
-  throw new ActivationFailed('unreachable', `no active node of the primary could be reached: ${different}`);
+  throw new ReplicationError('unreachable', `no active node of the primary could be reached: ${different}`);
 }
 
 function isWhole({ secondary, clusterId, key, certificate, authorities }: PrimaryCredential): boolean {

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { fenceMsMax, fenceMsMin, type SetSeal } from '@transitd/replication';
+import { fenceMsMax, fenceMsMin, ReplicationError, type SetSeal } from '@transitd/replication';
 import { isEpochId, jsonIn } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { isPair } from '../membership/authority.ts';
@@ -15,18 +15,6 @@ export interface ActivationToken extends PrimaryCredential {
   readonly fenceMs?: number | undefined;
   /** Whether the clusters of the set share one Shamir seal, or each have their own. */
   readonly seal: SetSeal;
-}
-
-export type ActivationTokenFault = 'malformed' | 'key_missing' | 'wrong_key' | 'malformed_key';
-
-/** Thrown if a token, or the key for it, cannot be used. The message repeats no part of them. */
-export class ActivationTokenError extends Error {
-  override readonly name = 'ActivationTokenError';
-  readonly code: ActivationTokenFault;
-  constructor(code: ActivationTokenFault, message: string) {
-    super(message);
-    this.code = code;
-  }
 }
 
 const charactersMax = 32 * 1024;
@@ -63,7 +51,7 @@ export function makeTokenKey(): { readonly key: string; readonly publicKey: stri
   };
 }
 
-/** Reads the public key of a secondary, as {@link makeTokenKey} returns it. @throws ActivationTokenError `malformed_key` */
+/** Reads the public key of a secondary, as {@link makeTokenKey} returns it. @throws ReplicationError `malformed_key` */
 export function tokenPublicKey(text: string): KeyObject {
   try {
     const key = createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' });
@@ -71,7 +59,7 @@ export function tokenPublicKey(text: string): KeyObject {
   } catch {
     // The refusal below says what is wrong.
   }
-  throw new ActivationTokenError(
+  throw new ReplicationError(
     'malformed_key',
     'secondary_public_key is not the output of generate-public-key: base64 of an EC P-256 key (SPKI)',
   );
@@ -92,7 +80,7 @@ export async function writeActivationToken(token: ActivationToken, publicKey?: K
 /**
  * Reads a token.
  * @param key - private key (PEM) of {@link makeTokenKey}, for a token that is encrypted
- * @throws ActivationTokenError `malformed`, `key_missing`, `wrong_key`
+ * @throws ReplicationError `malformed`, `key_missing`, `wrong_key`
  */
 export async function readActivationToken(text: string, key?: string): Promise<ActivationToken> {
   if (text.length > charactersMax) throw malformed();
@@ -106,7 +94,7 @@ export async function readActivationToken(text: string, key?: string): Promise<A
 async function decrypted(text: string, key: string | undefined): Promise<Uint8Array> {
   if (!/^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]+\.[\w-]+$/.test(text)) throw malformed();
   if (key === undefined)
-    throw new ActivationTokenError('key_missing', 'the activation token is encrypted, and this cluster has made no public key');
+    throw new ReplicationError('key_missing', 'the activation token is encrypted, and this cluster has made no public key');
   const { compactDecrypt } = await import('jose');
   try {
     const { plaintext } = await compactDecrypt(text, createPrivateKey(key), {
@@ -115,8 +103,8 @@ async function decrypted(text: string, key: string | undefined): Promise<Uint8Ar
     });
     return plaintext;
   } catch {
-    throw new ActivationTokenError('wrong_key', 'the activation token is damaged, or was encrypted for another public key');
+    throw new ReplicationError('wrong_key', 'the activation token is damaged, or was encrypted for another public key');
   }
 }
 
-const malformed = (): ActivationTokenError => new ActivationTokenError('malformed', 'this is no activation token');
+const malformed = (): ReplicationError => new ReplicationError('malformed', 'this is no activation token');

@@ -4,7 +4,7 @@ import {
   follows,
   type PrimaryCluster,
   PrimarySession,
-  RegistryRefused,
+  ReplicationError,
   type SessionEnd,
   type SessionLimits,
   type StoredRegistry,
@@ -13,7 +13,7 @@ import {
 import { jsonIn } from '@transitd/storage-fsm';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
-import { RequestRefused } from '../membership/authority.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
 import type { GuestStanding } from '../transport/callers.ts';
 import type { GuestHandlers, GuestReply, GuestRequest, GuestStream } from '../transport/guest-server.ts';
 import type { SecondaryDesk } from './secondary-desk.ts';
@@ -74,8 +74,8 @@ export class ReplicationPort implements GuestHandlers {
     try {
       return { status: 200, json: await this.#options.desk.activate(certificate, read.data) };
     } catch (error) {
-      if (error instanceof RegistryRefused) return { status: 410, json: { errors: [error.message] } };
-      if (error instanceof RequestRefused) return { status: 400, json: { errors: [error.message] } };
+      if (error instanceof ReplicationError) return { status: 410, json: { errors: [error.message] } };
+      if (error instanceof ClusterError) return { status: 400, json: { errors: [error.message] } };
       throw error;
     }
   }

@@ -55,7 +55,7 @@ export const makeSecondaryRequest = async (
 /**
  * Certifies the key of a secondary for one year. The primary decides by its registry, not by this date.
  * @returns the certificate (PEM), its fingerprint, and the SHA-256 of the key
- * @throws RequestRefused unless the request is for an EC P-256 key, is signed with that key, and names this secondary
+ * @throws ClusterError `request_refused` unless the request is for an EC P-256 key, is signed with that key, and names this secondary
  */
 export async function signSecondary(
   authority: ClusterAuthority,

@@ -58,7 +58,7 @@ export class SecondaryDesk {
 
   /**
    * Issues an activation token; returns its text, which is a secret.
-   * @throws RegistryRefused `malformed_id`, `malformed_ttl`, `too_many`; ActivationTokenError `malformed_key`; StoreError
+   * @throws ReplicationError `malformed_id`, `malformed_ttl`, `too_many`; ReplicationError `malformed_key`; StoreError
    */
   async issueToken({ secondary, ttlMs = defaultActivationMs, publicKey }: TokenRequest): Promise<string> {
     const { registry, clusterId, set, authority, nodes, utcMs } = this.#options;
@@ -83,7 +83,7 @@ export class SecondaryDesk {
   /**
    * Exchanges a token for a certificate. Until the first hello, the same key may ask again and gets the same certificate.
    * @param token - fingerprint of the certificate in the token
-   * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`, `name_taken`; RequestRefused; StoreError
+   * @throws ReplicationError `unknown_token`, `used`, `expired`, `revoked`, `replaced`, `name_taken`; ClusterError; StoreError
    */
   async activate(token: string, { request, cluster }: ActivationRequest): Promise<IssuedCertificate> {
     const { registry, clusterId, authority, nodes, utcMs } = this.#options;
@@ -101,7 +101,7 @@ export class SecondaryDesk {
 
   /**
    * Ends the rights of a secondary: closes its connection, and refuses its token and its certificate from then on.
-   * @throws RegistryRefused `unknown_secondary`; StoreError
+   * @throws ReplicationError `unknown_secondary`; StoreError
    */
   revoke(secondary: string): Promise<Registry> {
     return this.#options.registry.change((present) => revoked(present, secondary));

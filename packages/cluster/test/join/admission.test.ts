@@ -5,7 +5,7 @@ import { admit } from '../../src/join/admission.ts';
 import { authorityRecord, makeRequest } from '../../src/membership/authority.ts';
 import type { ConfigurationChanges, MemberChange } from '../../src/membership/configuration-changes.ts';
 import type { Membership } from '../../src/membership/membership.ts';
-import { JoinError } from '../../src/refusals/join-error.ts';
+import { ClusterError } from '../../src/refusals/cluster-error.ts';
 import { clusterId, type TestCluster, testCluster } from '../credentials.ts';
 
 const leader = 1;
@@ -67,7 +67,7 @@ describe('the admission of a node', () => {
         joiner,
       ).then(
         () => 'admitted',
-        (error: unknown) => (error instanceof JoinError ? `${error.code}: ${error.message}` : String(error)),
+        (error: unknown) => (error instanceof ClusterError ? `${error.code}: ${error.message}` : String(error)),
       );
     };
     /** Adds a second member with the same name, as a renamed node once could. */

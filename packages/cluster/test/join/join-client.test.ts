@@ -5,7 +5,7 @@ import { answerPath, challengePath, type Send } from '../../src/join/join-client
 import { PendingJoin } from '../../src/join/join-pending.ts';
 import { makeAuthority, makeRequest, signRequest } from '../../src/membership/authority.ts';
 import { fingerprintOf } from '../../src/membership/certificate.ts';
-import { JoinError } from '../../src/refusals/join-error.ts';
+import { ClusterError } from '../../src/refusals/cluster-error.ts';
 import {
   clientOf,
   clusterId,
@@ -33,7 +33,7 @@ const relay =
     return change.down?.(path, answer) ?? answer;
   };
 
-const unreachable: Send = () => Promise.reject(new JoinError('leader_unavailable', 'connect ECONNREFUSED'));
+const unreachable: Send = () => Promise.reject(new ClusterError('leader_unavailable', 'connect ECONNREFUSED'));
 
 describe('a join', () => {
   const seal = staticSeal();
@@ -85,7 +85,7 @@ describe('a join', () => {
   it('can be repeated with the same id and key, as after a lost answer', async () => {
     const lost = relay(sendTo(leader), {
       down: (path, message) => {
-        if (path === answerPath) throw new JoinError('leader_unavailable', 'no answer within 15 s');
+        if (path === answerPath) throw new ClusterError('leader_unavailable', 'no answer within 15 s');
         return message;
       },
     });
@@ -105,7 +105,7 @@ describe('a join', () => {
     const refusing: Send = (address, ...rest) =>
       address === leaders[0]
         ? unreachable(address, ...rest)
-        : Promise.reject(new JoinError('leader_refused', 'it answered with status 409: the name is taken'));
+        : Promise.reject(new ClusterError('leader_refused', 'it answered with status 409: the name is taken'));
     const attempt = clientOf(node, refusing, { leaders }).complete(seal);
     expect(await codeOf(attempt)).to.equal('leader_refused');
     expect(await messageOf(attempt)).to.equal(
@@ -182,7 +182,7 @@ describe('a join', () => {
   ] as const)
     it(`does not begin with ${what}`, () => {
       expect(() => clientOf(node, unreachable, { leaders }))
-        .to.throw(JoinError)
+        .to.throw(ClusterError)
         .with.property('code', 'join_malformed');
     });
 
@@ -439,7 +439,7 @@ function parsed(bytes: Buffer): Message {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new JoinError('join_malformed', 'not JSON');
+    throw new ClusterError('join_malformed', 'not JSON');
   }
 }
 

@@ -4,7 +4,7 @@ import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { exchangedBefore, joinerProof } from '../../src/join/join-exchange.ts';
 import { decodeOffer, decodeWelcome, encodeAnswer, encodeRequest, type JoinRequest } from '../../src/join/join-messages.ts';
-import { JoinError } from '../../src/refusals/join-error.ts';
+import { ClusterError } from '../../src/refusals/cluster-error.ts';
 import { codeOf, type JoiningNode, type Leader, makeJoiner, messageOf, startLeader, staticSeal } from './join-fixtures.ts';
 
 const seal = staticSeal();
@@ -152,8 +152,8 @@ describe('the desk for joins', () => {
 
   it('passes on the refusal of an admission, which uses up the challenge', async () => {
     for (const refusal of [
-      new JoinError('name_taken', 'the name n42 belongs to another member'),
-      new JoinError('node_removed', 'this node was removed'),
+      new ClusterError('name_taken', 'the name n42 belongs to another member'),
+      new ClusterError('node_removed', 'this node was removed'),
       new StoreError('not_leader', 'this node is not the leader'),
     ]) {
       const at = await startLeader(seal, { admit: () => Promise.reject(refusal) });

@@ -7,7 +7,7 @@ import type { Joiner } from '../../src/join/join-messages.ts';
 import { makeAuthority, makeRequest, signRequest } from '../../src/membership/authority.ts';
 import { fingerprintOf } from '../../src/membership/certificate.ts';
 import type { Member } from '../../src/membership/membership.ts';
-import { JoinError } from '../../src/refusals/join-error.ts';
+import { ClusterError } from '../../src/refusals/cluster-error.ts';
 
 export const clusterId = '6b7c6f0e-2f0b-4c34-9d6b-0f8c1d2e3a4b';
 
@@ -91,7 +91,7 @@ export async function codeOf(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;
   } catch (error) {
-    if (error instanceof JoinError || error instanceof BarrierError || error instanceof StoreError) return error.code;
+    if (error instanceof ClusterError || error instanceof BarrierError || error instanceof StoreError) return error.code;
     throw error;
   }
   throw new Error('it did not fail');

@@ -17,7 +17,7 @@ import {
   type JoinRequest,
   type JoinWelcome,
 } from '../../src/join/join-messages.ts';
-import { JoinError } from '../../src/refusals/join-error.ts';
+import { ClusterError } from '../../src/refusals/cluster-error.ts';
 
 const pem = (label: string): string => `-----BEGIN ${label}-----\n${'QUJD'.repeat(16)}\nQUI=\n-----END ${label}-----\n`;
 
@@ -61,7 +61,7 @@ const problemOf = (decode: (message: unknown) => unknown, message: unknown): str
   try {
     decode(message);
   } catch (error) {
-    if (error instanceof JoinError && error.code === 'join_malformed') return error.message;
+    if (error instanceof ClusterError && error.code === 'join_malformed') return error.message;
     throw error;
   }
   throw new Error('it was taken');

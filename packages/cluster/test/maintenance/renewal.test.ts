@@ -174,7 +174,7 @@ describe('the active node', () => {
       query: new URLSearchParams(),
     };
     const body = Buffer.from(JSON.stringify({ request: 'x'.repeat(4097) }));
-    expect(await failureOf(renew({ ...context, body }))).to.include({ code: 'malformed_body' });
+    expect(await failureOf(renew({ ...context, body }))).to.include({ code: 'request_refused' });
   });
 });
 

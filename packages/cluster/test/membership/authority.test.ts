@@ -9,11 +9,11 @@ import {
   isPair,
   makeAuthority,
   makeRequest,
-  RequestRefused,
   readAuthority,
   signRequest,
 } from '../../src/membership/authority.ts';
 import { nameIn, renewalDue } from '../../src/membership/certificate.ts';
+import { ClusterError } from '../../src/refusals/cluster-error.ts';
 
 const clusterId = '6b7c6f0e-2f0b-4c34-9d6b-0f8c1d2e3a4b';
 const now = new Date('2026-06-01T00:00:00Z');
@@ -90,7 +90,7 @@ describe('the cluster’s authority', () => {
       const authority = await makeAuthority(clusterId, now);
       const nodeId = what.includes('changed') ? 43 : 42;
       const answer = await refusal(signRequest(authority, { request: await make(), nodeId, clusterId, now }));
-      expect(answer).to.be.instanceOf(RequestRefused);
+      expect(answer).to.be.instanceOf(ClusterError);
     });
 
   it('is stored in a record with a format number', async () => {

@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
+import { ReplicationError } from '@transitd/replication';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { RequestRefused } from '../../src/membership/authority.ts';
 import { nameIn } from '../../src/membership/certificate.ts';
+import { ClusterError } from '../../src/refusals/cluster-error.ts';
 import {
-  ActivationTokenError,
   makeTokenKey,
   readActivationToken,
   tokenPublicKey,
@@ -24,7 +24,7 @@ const codeOf = async (promise: Promise<unknown>): Promise<string> => {
   try {
     await promise;
   } catch (error) {
-    if (error instanceof ActivationTokenError) return error.code;
+    if (error instanceof ReplicationError) return error.code;
     throw error;
   }
   return 'no error';
@@ -69,7 +69,7 @@ describe('an activation token', () => {
     }
   });
 
-  it('throws ActivationTokenError, and no other error, for any other text', async () => {
+  it('throws ReplicationError, and no other error, for any other text', async () => {
     const { key } = makeTokenKey();
     const texts = fc.oneof(
       fc.string(),
@@ -99,7 +99,7 @@ describe('an activation token', () => {
     const rsa =
       'MFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBAKj34GkxFhD90vcNLYLInFEX6Ppy1tPf9Cnzj4p4WGeKLs1Pt8QuKUpRKfFLfRYC9AIKjbJTWit+CqvjWYzvQwECAwEAAQ==';
     for (const text of ['', 'x', rsa, `${makeTokenKey().publicKey}${'A'.repeat(400)}`])
-      expect(() => tokenPublicKey(text), text).to.throw(ActivationTokenError, 'secondary_public_key');
+      expect(() => tokenPublicKey(text), text).to.throw(ReplicationError, 'secondary_public_key');
   });
 
   it('keeps the credential of a secondary as it was', () => {
@@ -180,7 +180,7 @@ describe('certificates of secondaries', () => {
       const error = await signSecondary(authority, { clusterId, secondary, request: text, now: new Date() }).catch(
         (one: unknown) => one,
       );
-      expect(error).to.be.instanceOf(RequestRefused);
+      expect(error).to.be.instanceOf(ClusterError);
     }
   });
 });

@@ -1,19 +1,20 @@
 import { request } from 'node:https';
 import { connect as connectPlain, createServer } from 'node:net';
 import { connect } from 'node:tls';
+import { ReplicationError } from '@transitd/replication';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
-import { ActivationFailed, activate } from '../../src/replication/activation-client.ts';
+import { activate } from '../../src/replication/activation-client.ts';
 import { type ActivationToken, makeTokenKey, readActivationToken } from '../../src/replication/activation-token.ts';
 import { makeSecondaryRequest } from '../../src/replication/secondary-certificate.ts';
 import { TestSite } from './replication-fixtures.ts';
 
-const failure = async (promise: Promise<unknown>): Promise<ActivationFailed> => {
+const failure = async (promise: Promise<unknown>): Promise<ReplicationError> => {
   const error = await promise.then(
     () => new Error('it succeeded'),
     (one: unknown) => one,
   );
-  if (error instanceof ActivationFailed) return error;
+  if (error instanceof ReplicationError) return error;
   throw error;
 };
 

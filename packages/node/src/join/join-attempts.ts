@@ -1,5 +1,5 @@
 import type { SealConfig, SealStatus } from '@transitd/barrier';
-import { JoinError, writeIdentity } from '@transitd/cluster';
+import { ClusterError, writeIdentity } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
@@ -102,7 +102,7 @@ export class JoinAttempts {
    * addresses that do not answer. The request is ignored while a join of the configured cluster waits for shares.
    * @returns whether the node is a member now. With a Shamir seal the last share completes the join; with `retry` it is repeated in the
    * background.
-   * @throws JoinError, StoreError
+   * @throws ClusterError, StoreError
    */
   async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
     await this.#round;
@@ -132,8 +132,8 @@ export class JoinAttempts {
         return await this.#begin(await this.#prepare(request), isConfigured);
       } catch (error) {
         this.#forget();
-        if (error instanceof JoinError && error.code === 'join_malformed') this.#retryTarget = undefined;
-        if (this.#retryTarget === undefined || !(error instanceof JoinError)) throw error;
+        if (error instanceof ClusterError && error.code === 'join_malformed') this.#retryTarget = undefined;
+        if (this.#retryTarget === undefined || !(error instanceof ClusterError)) throw error;
         this.#logRetry(error);
         return { joined: false };
       }
@@ -157,7 +157,7 @@ export class JoinAttempts {
 
   /**
    * Accepts a share of the cluster that this node is joining; returns false when the node is not joining a cluster.
-   * @throws BarrierError, JoinError, StoreError
+   * @throws BarrierError, ClusterError, StoreError
    */
   async addShare(share: Uint8Array): Promise<boolean> {
     await this.#round;
@@ -168,7 +168,7 @@ export class JoinAttempts {
         if (joining.addShare(share)) await this.#complete(joining);
       } catch (error) {
         // These shares do not open the seal. The operators have to give the shares of the seal that the cluster has then.
-        if (error instanceof JoinError && isFinal(error)) this.#forget();
+        if (error instanceof ClusterError && isFinal(error)) this.#forget();
         throw this.#callerError(error);
       }
     });
@@ -247,7 +247,7 @@ export class JoinAttempts {
     const { directory, start, log } = this.#parts;
     const { clusterId, nodeId, identity } = await joining.complete().catch((error: unknown) => {
       // A refused id may not be used again. An attempt without a response may have been admitted, and is repeated with the same id.
-      if (!(error instanceof JoinError && error.code === 'leader_unavailable')) this.#candidate = undefined;
+      if (!(error instanceof ClusterError && error.code === 'leader_unavailable')) this.#candidate = undefined;
       throw error;
     });
     this.#candidate = undefined;
@@ -259,9 +259,9 @@ export class JoinAttempts {
 
   /** Returns the error for a caller without a token, which must not learn whether and how an address responded. */
   #callerError(error: unknown): unknown {
-    if (!(error instanceof JoinError) || isOfCaller(error)) return error;
+    if (!(error instanceof ClusterError) || isOfCaller(error)) return error;
     this.#parts.log.warn({ reason: error.message }, 'this node could not join a cluster');
-    return new JoinError('leader_unavailable', 'this node could not join: its log says why');
+    return new ClusterError('leader_unavailable', 'this node could not join: its log says why');
   }
 
   #forget(): void {
@@ -278,6 +278,6 @@ export class JoinAttempts {
 }
 
 /** The error comes from the request or from this node, not from an address that was called. */
-const isOfCaller = ({ code }: JoinError): boolean => code === 'join_malformed' || code === 'seal_changed';
+const isOfCaller = ({ code }: ClusterError): boolean => code === 'join_malformed' || code === 'seal_changed';
 
-const isFinal = ({ code }: JoinError): boolean => code === 'seal_changed' || code === 'leader_untrusted';
+const isFinal = ({ code }: ClusterError): boolean => code === 'seal_changed' || code === 'leader_untrusted';

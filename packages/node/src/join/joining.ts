@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Barrier, BarrierError, type SealConfig, type SealStatus, sealTypesOf } from '@transitd/barrier';
-import { JoinClient, JoinError, makeRequest, type NodeIdentity, PendingJoin, sendByHttp } from '@transitd/cluster';
+import { ClusterError, JoinClient, makeRequest, type NodeIdentity, PendingJoin, sendByHttp } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
@@ -40,14 +40,14 @@ export async function newCandidate(): Promise<Candidate> {
   return { nodeId, ...(await makeRequest(nodeId)) };
 }
 
-/** Returns the target in `retry_join`; undefined when the configuration has none. @throws JoinError */
+/** Returns the target in `retry_join`; undefined when the configuration has none. @throws ClusterError */
 export async function configuredTarget({ retry_join, retry_join_ca_file }: Config): Promise<JoinTarget | undefined> {
   if (retry_join.length === 0) return undefined;
   if (retry_join_ca_file === undefined) return { leaders: retry_join };
   try {
     return { leaders: retry_join, ca: await readFile(retry_join_ca_file, 'utf8') };
   } catch (error) {
-    throw new JoinError(
+    throw new ClusterError(
       'leader_unavailable',
       `retry_join_ca_file ${retry_join_ca_file} cannot be read: ${(error as NodeJS.ErrnoException).code}`,
     );
@@ -76,7 +76,7 @@ export class Joining {
     this.#abort = parts.abort;
   }
 
-  /** Prepares a join. If the seal may be Shamir's, asks a leader for its terms, which the shares must fit. @throws JoinError */
+  /** Prepares a join. If the seal may be Shamir's, asks a leader for its terms, which the shares must fit. @throws ClusterError */
   static async prepare({
     config,
     seal,
@@ -92,7 +92,7 @@ export class Joining {
     readonly candidate: Candidate;
   }): Promise<Joining> {
     if (config.cluster_addr === undefined)
-      throw new JoinError(
+      throw new ClusterError(
         'join_malformed',
         'this node has no cluster_addr in its configuration, so other nodes could not connect to it: set it and restart',
       );
@@ -135,7 +135,7 @@ export class Joining {
     this.#pending?.reset();
   }
 
-  /** Joins. If this fails, the shares are kept for another attempt. @throws JoinError */
+  /** Joins. If this fails, the shares are kept for another attempt. @throws ClusterError */
   async complete(): Promise<JoinedNode> {
     const joined =
       this.#pending === undefined

@@ -1,7 +1,12 @@
-import { type AcknowledgeSettings, acknowledgeMsDefault, acknowledgeMsMax, acknowledgeMsMin } from '@transitd/replication';
+import {
+  type AcknowledgeSettings,
+  acknowledgeMsDefault,
+  acknowledgeMsMax,
+  acknowledgeMsMin,
+  ReplicationError,
+} from '@transitd/replication';
 import { z } from 'zod';
 import type { ReplicationParts } from './replication-parts.ts';
-import { ReplicationRefused } from './replication-refused.ts';
 import { requireRole } from './requirements.ts';
 
 /** Replicated, so that a promoted cluster has the same setting. */
@@ -37,13 +42,13 @@ export class AcknowledgeSetting {
   /**
    * Changes the setting of this primary.
    * @param changed - absent fields get their defaults; undefined ends the option
-   * @throws ReplicationRefused, StoreError
+   * @throws ReplicationError, StoreError
    */
   async write(changed: Partial<AcknowledgeSettings> | undefined): Promise<void> {
     requireRole(this.#parts, 'primary');
     const settings = changed && { timeoutMs: acknowledgeMsDefault, onTimeout: 'refuse', ...changed };
     if (settings !== undefined && !(settings.timeoutMs >= acknowledgeMsMin && settings.timeoutMs <= acknowledgeMsMax))
-      throw new ReplicationRefused(
+      throw new ReplicationError(
         'refused',
         `timeout must be from ${acknowledgeMsMin / 1000} to ${acknowledgeMsMax / 1000} seconds`,
       );

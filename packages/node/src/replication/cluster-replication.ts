@@ -15,6 +15,7 @@ import {
   localPrefixesOf,
   OutcomeLog,
   PromotionControl,
+  ReplicationError,
   type StopReason,
   StoredRegistry,
   setSealOf,
@@ -32,7 +33,6 @@ import { StoredPrimaryCredential } from './primary-credential.ts';
 import { PrimarySide } from './primary-side.ts';
 import { PromotableNode, type Promotion } from './promotable-node.ts';
 import { commitStep, type ReplicationParts } from './replication-parts.ts';
-import { ReplicationRefused, refusing } from './replication-refused.ts';
 import { type PrimaryView, type SecondaryView, secondaryViews } from './replication-views.ts';
 import { requireActive, requireRole } from './requirements.ts';
 import { SecondarySide } from './secondary-side.ts';
@@ -176,14 +176,14 @@ export class ClusterReplication {
   /**
    * Makes this cluster the primary of a new set.
    * @param fenceMs - undefined for a set without a fence
-   * @throws ReplicationRefused, StoreError
+   * @throws ReplicationError, StoreError
    */
   async enablePrimary({ fenceMs }: { readonly fenceMs?: number | undefined } = {}): Promise<void> {
     requireActive(this.#parts);
     const { storage, barrier } = this.#parts;
     const seal = setSealFor(barrier.sealStatus);
     if (fenceMs !== undefined && !(fenceMs >= fenceMsMin && fenceMs <= fenceMsMax))
-      throw new ReplicationRefused(
+      throw new ReplicationError(
         'refused',
         `fence_after must be from ${fenceMsMin / 1000} to ${fenceMsMax / 1000} seconds, or 0 for no fence`,
       );
@@ -198,33 +198,33 @@ export class ClusterReplication {
     if (outcome === 'conflict') throw alreadyTakesPart();
   }
 
-  /** Issues a token with which a cluster becomes a secondary. @throws ReplicationRefused, StoreError */
+  /** Issues a token with which a cluster becomes a secondary. @throws ReplicationError, StoreError */
   issueToken(request: Parameters<SecondaryDesk['issueToken']>[0]): Promise<string> {
     requireRole(this.#parts, 'primary');
-    return refusing(() => this.#desk.issueToken(request));
+    return this.#desk.issueToken(request);
   }
 
-  /** Ends the rights of a secondary. @throws ReplicationRefused, StoreError */
+  /** Ends the rights of a secondary. @throws ReplicationError, StoreError */
   async revoke(secondary: string): Promise<void> {
     requireRole(this.#parts, 'primary');
-    await refusing(() => this.#desk.revoke(secondary));
+    await this.#desk.revoke(secondary);
   }
 
-  /** Opens a kept state from which the primary restores a lost key. @throws ReplicationRefused; RequestError; StoreError */
+  /** Opens a kept state from which the primary restores a lost key. @throws ReplicationError; RequestError; StoreError */
   async openDiverged(archive: string): ReturnType<DivergedState['open']> {
     requireRole(this.#parts, 'primary');
     return this.diverged.open(archive);
   }
 
-  /** Ends the writes of a primary. The position is that of the last one. @throws ReplicationRefused, StoreError */
+  /** Ends the writes of a primary. The position is that of the last one. @throws ReplicationError, StoreError */
   async demote(): Promise<void> {
     const from = requireRole(this.#parts, 'primary').epochs.at(-1);
-    if (from === undefined) throw new ReplicationRefused('wrong_mode', 'this cluster is not a primary');
+    if (from === undefined) throw new ReplicationError('wrong_mode', 'this cluster is not a primary');
     const { outcome } = await commitStep(this.#parts, { kind: 'demote', from });
-    if (outcome === 'conflict') throw new ReplicationRefused('wrong_mode', 'this cluster is not a primary');
+    if (outcome === 'conflict') throw new ReplicationError('wrong_mode', 'this cluster is not a primary');
   }
 
-  /** Ends replication on a primary. @throws ReplicationRefused, StoreError */
+  /** Ends replication on a primary. @throws ReplicationError, StoreError */
   async disablePrimary(): Promise<void> {
     requireRole(this.#parts, 'primary');
     await this.#disable();
@@ -234,29 +234,28 @@ export class ClusterReplication {
   /**
    * Ends replication on a secondary. A state that it has received remains, and the cluster serves it as one of its own, under a key that
    * the set does not have; its primary goes on serving. Conditions and wait are those of a promotion.
-   * @throws ReplicationRefused with the reason, StoreError
+   * @throws ReplicationError with the reason, StoreError
    */
   async disableSecondary(request: { readonly force: boolean }): Promise<void> {
     const { epochs } = requireRole(this.#parts, 'secondary');
-    await (epochs.length === 0 ? this.#disable() : refusing(() => this.#promotion.leave(request)));
+    await (epochs.length === 0 ? this.#disable() : this.#promotion.leave(request));
     await this.#credential.forgetIfPossible();
     this.tick();
   }
 
   async #disable(): Promise<void> {
     const { outcome } = await commitStep(this.#parts, { kind: 'disable' });
-    if (outcome === 'conflict')
-      throw new ReplicationRefused('wrong_mode', 'the role of this cluster has just changed: try again');
+    if (outcome === 'conflict') throw new ReplicationError('wrong_mode', 'the role of this cluster has just changed: try again');
   }
 
   /**
    * Makes this cluster a secondary. Its own records, except the local ones, are replaced by the primary's when its state has arrived.
-   * @throws ReplicationRefused; StoreError
+   * @throws ReplicationError; StoreError
    */
   async enableSecondary(token: string): Promise<void> {
     requireActive(this.#parts);
     const role = this.#parts.storage.machine.replication?.role;
-    if (role === 'primary') throw new ReplicationRefused('wrong_mode', 'this cluster is a primary: demote it first');
+    if (role === 'primary') throw new ReplicationError('wrong_mode', 'this cluster is a primary: demote it first');
     const read = await this.#activate(token);
     const { outcome } = await commitStep(this.#parts, {
       kind: 'attach',
@@ -265,20 +264,20 @@ export class ClusterReplication {
       fenceMs: read.fenceMs,
     });
     if (outcome === 'conflict')
-      throw new ReplicationRefused('wrong_mode', 'this cluster belongs to another replication set, or is a primary');
+      throw new ReplicationError('wrong_mode', 'this cluster belongs to another replication set, or is a primary');
     this.#reconnect();
   }
 
   /**
    * Makes the key for which a primary may encrypt the next activation token; returns the public part.
-   * @throws ReplicationRefused, StoreError
+   * @throws ReplicationError, StoreError
    */
   makeTokenKey(): Promise<string> {
     requireActive(this.#parts);
     return this.#credential.makeTokenKey();
   }
 
-  /** Connects a secondary to the primary of its set by a new token, without a loss of records. @throws ReplicationRefused, StoreError */
+  /** Connects a secondary to the primary of its set by a new token, without a loss of records. @throws ReplicationError, StoreError */
   async updatePrimary(token: string): Promise<void> {
     requireRole(this.#parts, 'secondary');
     await this.#activate(token);
@@ -288,7 +287,7 @@ export class ClusterReplication {
   /**
    * Connects a secondary to its primary again, also if it has stopped to. It receives the whole state if `wholeState`, or if it stopped
    * because its records differ from the primary's.
-   * @throws ReplicationRefused, StoreError
+   * @throws ReplicationError, StoreError
    */
   recover({ wholeState }: { readonly wholeState: boolean }): void {
     requireRole(this.#parts, 'secondary');
@@ -296,23 +295,23 @@ export class ClusterReplication {
     this.#reconnect();
   }
 
-  /** Makes this cluster the primary. @throws ReplicationRefused with the reason, StoreError */
+  /** Makes this cluster the primary. @throws ReplicationError with the reason, StoreError */
   async promote(request: { readonly force: boolean }): Promise<Promotion> {
     requireActive(this.#parts);
-    const promotion = await refusing(() => this.#promotion.promote(request));
+    const promotion = await this.#promotion.promote(request);
     this.tick();
     return promotion;
   }
 
-  /** Exchanges an activation token for a credential, and stores that. @throws ReplicationRefused, StoreError */
+  /** Exchanges an activation token for a credential, and stores that. @throws ReplicationError, StoreError */
   async #activate(text: string): Promise<ActivationToken> {
-    const token = await refusing(() => this.#credential.readToken(text));
+    const token = await this.#credential.readToken(text);
     const state = this.#parts.storage.machine.replication;
     if (state !== undefined && state.role !== 'disabled' && state.set !== token.set)
-      throw new ReplicationRefused('refused', 'the activation token is of another replication set than this cluster');
+      throw new ReplicationError('refused', 'the activation token is of another replication set than this cluster');
     requireSealOf(token.seal, this.#parts.barrier.sealStatus);
     const own = await makeSecondaryRequest(token.secondary, this.#parts.storage.driver.status().clusterId);
-    await this.#credential.write(await refusing(() => activate(token, own)));
+    await this.#credential.write(await activate(token, own));
     await this.#credential.dropTokenKey();
     return token;
   }
@@ -413,5 +412,5 @@ export class ClusterReplication {
   }
 }
 
-const alreadyTakesPart = (): ReplicationRefused =>
-  new ReplicationRefused('wrong_mode', 'this cluster already takes part in replication');
+const alreadyTakesPart = (): ReplicationError =>
+  new ReplicationError('wrong_mode', 'this cluster already takes part in replication');

@@ -1,7 +1,7 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import { withoutWarnings } from '@transitd/http';
+import { ReplicationError } from '@transitd/replication';
 import { type Store, StoreError } from '@transitd/storage-fsm';
-import { ReplicationRefused } from './replication-refused.ts';
 import { writeLocal } from './write-local.ts';
 
 /** How long an operation token is valid, in milliseconds. */
@@ -55,7 +55,7 @@ export class OperationTokens {
   /**
    * Runs a task that a token authorizes. A task that changes something uses up the token when it ends; until then, the token authorizes
    * reading, so that an operator can watch a promotion that waits. A task that is refused changes nothing and does not use it up.
-   * @throws ReplicationRefused `operation_token` if the token is not valid, or a change is being made with it; errors of `task`
+   * @throws ReplicationError `operation_token` if the token is not valid, or a change is being made with it; errors of `task`
    */
   async use<T>(token: string, use: 'reads' | 'changes', task: () => Promise<T>): Promise<T> {
     await this.#require(token);
@@ -63,7 +63,7 @@ export class OperationTokens {
     if (this.#used === hash) throw invalid(); // by another request, while the record was read
     if (use === 'reads') return task();
     if (this.#changing === hash)
-      throw new ReplicationRefused('operation_token', 'a change is being made with this operation token: wait until it ends');
+      throw new ReplicationError('operation_token', 'a change is being made with this operation token: wait until it ends');
     this.#changing = hash;
     try {
       const result = await task();
@@ -78,7 +78,7 @@ export class OperationTokens {
     }
   }
 
-  /** Ends a token. @throws ReplicationRefused `operation_token`; StoreError */
+  /** Ends a token. @throws ReplicationError `operation_token`; StoreError */
   async delete(token: string): Promise<void> {
     let deleted: number | undefined;
     while (deleted === undefined)
@@ -116,7 +116,7 @@ const format = 1;
 
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
 const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
-const invalid = (): ReplicationRefused => new ReplicationRefused('operation_token', 'the operation token is not valid');
+const invalid = (): ReplicationError => new ReplicationError('operation_token', 'the operation token is not valid');
 
 /** Returns undefined for a record of a later release: its token is not valid here. */
 function decode(bytes: Uint8Array): { readonly hash: string; readonly expiresMs: number } | undefined {

@@ -1,7 +1,6 @@
 import type { Barrier } from '@transitd/barrier';
 import {
   type ActivationToken,
-  ActivationTokenError,
   credentialPath,
   decodeCredential,
   encodeCredential,
@@ -11,7 +10,7 @@ import {
   withNodes,
 } from '@transitd/cluster';
 import { type Logger, reasonOf } from '@transitd/process';
-import type { PrimaryNodes } from '@transitd/replication';
+import { type PrimaryNodes, ReplicationError } from '@transitd/replication';
 import { StoreError } from '@transitd/storage-fsm';
 import { writeLocal } from './write-local.ts';
 
@@ -117,12 +116,12 @@ export class StoredPrimaryCredential {
     return publicKey;
   }
 
-  /** Reads an activation token, with the stored key if it is encrypted. @throws ActivationTokenError; StoreError */
+  /** Reads an activation token, with the stored key if it is encrypted. @throws ReplicationError; StoreError */
   async readToken(text: string): Promise<ActivationToken> {
     try {
       return await readActivationToken(text);
     } catch (error) {
-      if (!(error instanceof ActivationTokenError && error.code === 'key_missing')) throw error;
+      if (!(error instanceof ReplicationError && error.code === 'key_missing')) throw error;
     }
     const stored = await this.#parts.barrier.store.get(tokenKeyPath);
     try {

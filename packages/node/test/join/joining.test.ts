@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RateLimited } from '@transitd/access';
 import { BarrierError } from '@transitd/barrier';
-import { JoinError } from '@transitd/cluster';
+import { ClusterError } from '@transitd/cluster';
 import { parseConfig } from '@transitd/configuration';
 import { StartError } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
@@ -167,7 +167,7 @@ describe('a node that joins a cluster', () => {
     expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: false });
     expect(second.initialized).to.equal(true);
     const port = await listening(createServer((socket) => socket.destroy()));
-    expect(await errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }, '127.0.0.1'))).to.be.instanceOf(JoinError);
+    expect(await errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }, '127.0.0.1'))).to.be.instanceOf(ClusterError);
     expect(second.initialized).to.equal(false);
     expect(await errorOf(second.unseal(Buffer.alloc(33))))
       .to.be.instanceOf(BarrierError)
@@ -233,13 +233,13 @@ describe('a node that joins a cluster', () => {
       await answers(200, 'ok'),
     ]) {
       const error = await errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }, '192.0.2.1'));
-      expect(error).to.be.instanceOf(JoinError);
-      errors.add(`${(error as JoinError).code}: ${(error as JoinError).message}`);
+      expect(error).to.be.instanceOf(ClusterError);
+      errors.add(`${(error as ClusterError).code}: ${(error as ClusterError).message}`);
     }
     expect([...errors]).to.deep.equal(['leader_unavailable: this node could not join: its log says why']);
     const target = { leaders: [`http://127.0.0.1:${closes}`] };
     expect(await errorOf(second.join(target, '::ffff:192.0.2.1'))).to.be.instanceOf(RateLimited);
-    expect(await errorOf(second.join(target, '192.0.2.2'))).to.be.instanceOf(JoinError);
+    expect(await errorOf(second.join(target, '192.0.2.2'))).to.be.instanceOf(ClusterError);
   });
 
   it('repeats a failed join when the request says retry', async () => {
@@ -248,7 +248,7 @@ describe('a node that joins a cluster', () => {
     const port = await listening(refusing);
     const second = await open('n2', 'static');
     const target = { leaders: [`http://127.0.0.1:${port}`] };
-    expect(await errorOf(second.join(target, '127.0.0.1'))).to.be.instanceOf(JoinError);
+    expect(await errorOf(second.join(target, '127.0.0.1'))).to.be.instanceOf(ClusterError);
     expect(await second.join({ ...target, retry: true }, '127.0.0.1')).to.deep.equal({ joined: false });
     expect(second.store).to.equal(undefined);
     await new Promise((resolve) => refusing.close(resolve));

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { ReplicationError } from '@transitd/replication';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
-import { ReplicationRefused } from '../../src/replication/replication-refused.ts';
 import { Site } from './site.ts';
 
 describe('two clusters that replicate', function () {
@@ -59,7 +59,7 @@ describe('two clusters that replicate', function () {
     expect(await west.read('transit/after')).to.equal('rekey');
 
     const early = await west.replication.promote({ force: false }).catch((error: Error) => error);
-    expect(early).to.be.instanceOf(ReplicationRefused);
+    expect(early).to.be.instanceOf(ReplicationError);
     await east.replication.demote();
     expect(east.health).to.equal(472);
     await until(() => west.position === east.position);
@@ -86,7 +86,7 @@ describe('two clusters that replicate', function () {
     await until(() => (other.node.cluster?.primaryNodes.addresses.length ?? 0) > 0);
     const foreign = await other.replication.issueToken({ secondary: 'east' });
     expect(await refusal(former.replication.updatePrimary(foreign)))
-      .to.be.instanceOf(ReplicationRefused)
+      .to.be.instanceOf(ReplicationError)
       .with.property('message')
       .that.includes('another replication set');
 
@@ -95,7 +95,7 @@ describe('two clusters that replicate', function () {
       publicKey: await former.replication.makeTokenKey(),
     });
     const publicKey = await former.replication.makeTokenKey();
-    expect(await refusal(former.replication.updatePrimary(unread))).to.be.instanceOf(ReplicationRefused);
+    expect(await refusal(former.replication.updatePrimary(unread))).to.be.instanceOf(ReplicationError);
     await former.replication.updatePrimary(await primary.replication.issueToken({ secondary: 'east', publicKey }));
     await primary.write('transit/fourth', 'four');
     await until(() => former.position === primary.position);
@@ -119,7 +119,7 @@ describe('two clusters that replicate', function () {
     const [former, primary] = sites;
     if (former === undefined || primary === undefined) throw new Error('the tests before have failed');
     expect(await former.replication.disablePrimary().catch((error: Error) => error))
-      .to.be.instanceOf(ReplicationRefused)
+      .to.be.instanceOf(ReplicationError)
       .with.property('message')
       .that.includes('not a primary');
     await primary.replication.disablePrimary();
@@ -147,7 +147,7 @@ describe('two clusters that replicate', function () {
     await until(() => left.position === primary.position && left.health === 472);
     const keyring = await left.store.replica.get('core/keyring');
     expect(await left.replication.disableSecondary({ force: false }).catch((error: Error) => error))
-      .to.be.instanceOf(ReplicationRefused)
+      .to.be.instanceOf(ReplicationError)
       .with.property('message')
       .that.includes('revoke this secondary there');
     expect(left.health).to.equal(472);

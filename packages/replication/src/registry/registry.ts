@@ -1,3 +1,5 @@
+import { ReplicationError } from '../replication-error.ts';
+
 /**
  * The registry of secondaries: the activation tokens of a primary that are not used yet, and the clusters that may follow it. It is a local
  * record of the primary and is never replicated. Times are milliseconds since 1970 by the primary's clock. A certificate is identified by
@@ -69,28 +71,6 @@ export const defaultActivationMs = 30 * 60_000;
 /** Returns whether the text may name a secondary: up to 64 letters, digits, dots, hyphens and underscores. */
 export const isSecondaryId = (text: string): boolean => /^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$/.test(text);
 
-/**
- * Why a change of the registry is refused. `used`: the token was already used with another key. `name_taken`: another cluster follows under
- * the name.
- */
-export type RegistryRefusal =
-  | EndReason
-  | 'malformed_id'
-  | 'malformed_ttl'
-  | 'too_many'
-  | 'unknown_secondary'
-  | 'unknown_token'
-  | 'name_taken';
-
-export class RegistryRefused extends Error {
-  override readonly name = 'RegistryRefused';
-  readonly code: RegistryRefusal;
-  constructor(code: RegistryRefusal, message: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
 /** Returns the right of a certificate. Undefined if it never belonged to a secondary, or has been invalid for long. */
 export function credentialOf(registry: Registry, certificate: string, nowMs: number): Credential | undefined {
   for (const { secondary, certificate: listed, expiresMs } of tokensOf(registry))
@@ -104,35 +84,35 @@ export function credentialOf(registry: Registry, certificate: string, nowMs: num
 /**
  * Adds an activation token. It replaces an unused token of the same secondary, and leaves a registration of that secondary in force until
  * the token is used.
- * @throws RegistryRefused `malformed_id`, `malformed_ttl`, `too_many`
+ * @throws ReplicationError `malformed_id`, `malformed_ttl`, `too_many`
  */
 export function tokenIssued(
   registry: Registry,
   { secondary, certificate, nowMs, ttlMs }: Omit<Activation, 'expiresMs'> & { readonly nowMs: number; readonly ttlMs: number },
 ): Registry {
   if (!isSecondaryId(secondary))
-    throw new RegistryRefused('malformed_id', 'id must have 1 to 64 letters, digits, dots, hyphens or underscores');
+    throw new ReplicationError('malformed_id', 'id must have 1 to 64 letters, digits, dots, hyphens or underscores');
   if (!(ttlMs > 0 && ttlMs <= activationMsMax))
-    throw new RegistryRefused('malformed_ttl', 'ttl must be above 0 and at most 24 hours');
+    throw new ReplicationError('malformed_ttl', 'ttl must be above 0 and at most 24 hours');
   const present = withoutExpired(registry, nowMs);
   const replaced = present.activations.filter((one) => one.secondary === secondary);
   const others = present.activations.filter((one) => one.secondary !== secondary);
   const ids = new Set([secondary, ...[...others, ...present.registrations].map((one) => one.secondary)]);
   if (ids.size > secondariesMax)
-    throw new RegistryRefused('too_many', `a primary has at most ${secondariesMax} secondaries: revoke one first`);
+    throw new ReplicationError('too_many', `a primary has at most ${secondariesMax} secondaries: revoke one first`);
   const activations = [...others, { secondary, certificate, expiresMs: nowMs + ttlMs }];
   return withEnded({ ...present, activations }, replaced, 'replaced');
 }
 
 /**
  * Returns the secondary that a token is for.
- * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`
+ * @throws ReplicationError `unknown_token`, `used`, `expired`, `revoked`, `replaced`
  */
 export function secondaryOfToken(registry: Registry, token: string, nowMs: number): string {
   const right = credentialOf(registry, token, nowMs);
   if (right?.kind === 'activate') return right.secondary;
-  if (right?.kind === 'ended') throw new RegistryRefused(right.why, endings[right.why]);
-  throw new RegistryRefused('unknown_token', 'this primary does not know the activation token');
+  if (right?.kind === 'ended') throw new ReplicationError(right.why, endings[right.why]);
+  throw new ReplicationError('unknown_token', 'this primary does not know the activation token');
 }
 
 /**
@@ -140,7 +120,7 @@ export function secondaryOfToken(registry: Registry, token: string, nowMs: numbe
  * same key may use the token again until it expires, and gets the certificate that was issued first. While a cluster follows under the name
  * of the token, no other cluster gets it: the fence would no longer count the first one, which lives.
  * @returns the registry, and the certificate to answer with, PEM
- * @throws RegistryRefused `unknown_token`, `used`, `expired`, `revoked`, `replaced`, `name_taken`
+ * @throws ReplicationError `unknown_token`, `used`, `expired`, `revoked`, `replaced`, `name_taken`
  */
 export function tokenUsed(
   registry: Registry,
@@ -151,11 +131,11 @@ export function tokenUsed(
   const former = registry.registrations.find((one) => one.secondary === secondary);
   const activation = registry.activations.find((one) => one.certificate === token);
   if (activation === undefined) {
-    if (former?.activation?.key !== key) throw new RegistryRefused('used', endings.used);
+    if (former?.activation?.key !== key) throw new ReplicationError('used', endings.used);
     return { registry, issued: former.activation.issued };
   }
   if (former?.follows === true && former.cluster !== cluster)
-    throw new RegistryRefused(
+    throw new ReplicationError(
       'name_taken',
       `another cluster follows this primary as ${secondary}: revoke it first, or use another name`,
     );
@@ -174,24 +154,24 @@ export function tokenUsed(
 
 /**
  * Records that the hello of a secondary is about to be answered. Returns the same registry if that is already recorded.
- * @throws RegistryRefused `unknown_secondary` when the certificate is no longer in force
+ * @throws ReplicationError `unknown_secondary` when the certificate is no longer in force
  */
 export function follows(registry: Registry, certificate: string): Registry {
   const registration = registry.registrations.find((one) => one.certificate === certificate);
-  if (registration === undefined) throw new RegistryRefused('unknown_secondary', 'the secondary was revoked or replaced');
+  if (registration === undefined) throw new ReplicationError('unknown_secondary', 'the secondary was revoked or replaced');
   const { activation, ...kept } = registration;
   if (kept.follows && activation === undefined) return registry;
   const registrations = registry.registrations.map((one) => (one === registration ? { ...kept, follows: true } : one));
   return withEnded({ ...registry, registrations }, activation === undefined ? [] : [activation], 'used');
 }
 
-/** Removes every right of a secondary. @throws RegistryRefused `unknown_secondary` */
+/** Removes every right of a secondary. @throws ReplicationError `unknown_secondary` */
 export function revoked(registry: Registry, secondary: string): Registry {
   const isOther = (one: { readonly secondary: string }): boolean => one.secondary !== secondary;
   const activations = registry.activations.filter(isOther);
   const registrations = registry.registrations.filter(isOther);
   const lost = [...registry.activations, ...registry.registrations].filter((one) => !isOther(one));
-  if (lost.length === 0) throw new RegistryRefused('unknown_secondary', 'no secondary or token has this id');
+  if (lost.length === 0) throw new ReplicationError('unknown_secondary', 'no secondary or token has this id');
   const used = registry.registrations.filter((one) => !isOther(one)).flatMap(({ activation }) => activation ?? []);
   return withEnded({ ...registry, activations, registrations }, [...used, ...lost], 'revoked');
 }

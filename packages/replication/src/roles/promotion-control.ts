@@ -1,4 +1,5 @@
 import { type ReplicationState, StoreError } from '@transitd/storage-fsm';
+import { ReplicationError } from '../replication-error.ts';
 import { fenceOf } from './fence.ts';
 import { type PromotionDecision, type PromotionRefusal, promotionOf, type ReportedPosition } from './promotion.ts';
 
@@ -46,11 +47,6 @@ export interface PromotionSettings {
   readonly nowMs: () => number;
 }
 
-/** Thrown when a promotion, or leaving the set, is refused; nothing has changed. The message contains the reason. */
-export class PromotionRefused extends Error {
-  override readonly name = 'PromotionRefused';
-}
-
 /**
  * Decides when this cluster may accept writes that its primary does not have, on its active node: as the next primary, or as a cluster that
  * has left the set.
@@ -78,10 +74,10 @@ export class PromotionControl<Report extends object> {
   /**
    * Makes this cluster the primary. With a fence, waits first until the fence has closed, and answers no heartbeat in this time. A call
    * during the wait of another one gets the same result.
-   * @throws PromotionRefused, StoreError
+   * @throws ReplicationError `refused`, StoreError
    */
   async promote({ force }: { readonly force: boolean }): Promise<Report> {
-    if (this.#leaving !== undefined) throw new PromotionRefused('this secondary is leaving the set');
+    if (this.#leaving !== undefined) throw new ReplicationError('refused', 'this secondary is leaving the set');
     this.#promoting ??= this.#decided({ force, refusals }, (decision) => this.#cluster.promote(decision, force)).finally(() => {
       this.#promoting = undefined;
     });
@@ -91,10 +87,10 @@ export class PromotionControl<Report extends object> {
   /**
    * Ends replication on this secondary, which keeps its state and serves it as one of its own. The conditions, the wait and repeated calls
    * are those of a promotion: afterwards two clusters may accept writes under the same tokens.
-   * @throws PromotionRefused, StoreError
+   * @throws ReplicationError `refused`, StoreError
    */
   async leave({ force }: { readonly force: boolean }): Promise<void> {
-    if (this.#promoting !== undefined) throw new PromotionRefused('this secondary is being promoted');
+    if (this.#promoting !== undefined) throw new ReplicationError('refused', 'this secondary is being promoted');
     const commit = async (decision: Promote) => (await this.#cluster.leave(decision)) || undefined;
     this.#leaving ??= this.#decided({ force, refusals: leaveRefusals }, commit).finally(() => {
       this.#leaving = undefined;
@@ -114,7 +110,7 @@ export class PromotionControl<Report extends object> {
       for (let attempt = 0; attempt < attemptsMax; ) {
         if (this.#cluster.activeTerm() === undefined) throw new StoreError('not_leader', 'this node is not the active one');
         const decision = await this.#decision(force);
-        if (decision.kind === 'refuse') throw new PromotionRefused(texts[decision.reason]);
+        if (decision.kind === 'refuse') throw new ReplicationError('refused', texts[decision.reason]);
         if (decision.kind === 'wait') {
           if (!isWaiting) this.#cluster.waits(decision.waitMs);
           isWaiting = true;
@@ -125,7 +121,7 @@ export class PromotionControl<Report extends object> {
         const result = await commit(decision);
         if (result !== undefined) return result;
       }
-      throw new PromotionRefused('entries of the primary still arrive: try again');
+      throw new ReplicationError('refused', 'entries of the primary still arrive: try again');
     } finally {
       secondary.isPromoting = false;
     }

@@ -14,7 +14,7 @@ import {
   follows,
   localPrefixes,
   type Registry,
-  RegistryRefused,
+  ReplicationError,
   registryPath,
   revoked,
   StoredRegistry,
@@ -41,7 +41,7 @@ const codeOf = (call: () => unknown): string => {
   try {
     call();
   } catch (error) {
-    if (error instanceof RegistryRefused) return error.code;
+    if (error instanceof ReplicationError) return error.code;
     throw error;
   }
   return 'no refusal';
@@ -182,7 +182,7 @@ describe('the registry of secondaries', () => {
             expect(decodeRegistry(bytes)).to.deep.equal(JSON.parse(JSON.stringify(registry)));
             expect(bytes.length).to.be.below(64 * 1024);
           } catch (error) {
-            if (!(error instanceof RegistryRefused)) throw error;
+            if (!(error instanceof ReplicationError)) throw error;
           }
       }),
       { numRuns: 100 },
@@ -241,7 +241,7 @@ describe('the stored registry', () => {
     const stored = new StoredRegistry(store);
     await stored.change((registry) => registry);
     const error = await stored.change((registry) => revoked(registry, 'east')).catch((reason: unknown) => reason);
-    expect(error).to.be.instanceOf(RegistryRefused);
+    expect(error).to.be.instanceOf(ReplicationError);
     expect(store.status().lastIndex).to.equal(0);
   });
 

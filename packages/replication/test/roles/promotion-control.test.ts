@@ -1,6 +1,6 @@
 import type { ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { type PromotableCluster, type Promote, PromotionControl, PromotionRefused } from '../../src/index.ts';
+import { type PromotableCluster, type Promote, PromotionControl, ReplicationError } from '../../src/index.ts';
 
 const [set, id] = ['01', '0a'].map((digits) => digits.repeat(16)) as [string, string];
 const fenceMs = 5_000;
@@ -71,7 +71,7 @@ describe('the control of promotions on one node', () => {
     expect(commits).to.have.length(3);
     committed.results = [];
     const error = await control.promote({ force: true }).catch((reason: unknown) => reason);
-    expect(error).to.be.instanceOf(PromotionRefused).with.property('message').that.includes('still arrive');
+    expect(error).to.be.instanceOf(ReplicationError).with.property('message').that.includes('still arrive');
   });
 
   it('commits once for calls at the same time, and does not leave the set meanwhile', async () => {

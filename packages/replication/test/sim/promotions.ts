@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
 import { cursorOf, type ReplicationState, type ReplicationStep, StoreError, type Write } from '@transitd/storage-fsm';
-import { type PromotableCluster, type Promote, PromotionControl, PromotionRefused } from '../../src/index.ts';
+import { type PromotableCluster, type Promote, PromotionControl, ReplicationError } from '../../src/index.ts';
 import { holds, type Oracle } from './oracle.ts';
 import type { ActiveNode, Result, Site, SiteNode } from './site.ts';
 
@@ -89,7 +89,7 @@ export class Promotions {
       await operation;
       return true;
     } catch (error) {
-      if (!(error instanceof PromotionRefused || error instanceof StoreError)) this.#parts.failures.push(error);
+      if (!(error instanceof ReplicationError || error instanceof StoreError)) this.#parts.failures.push(error);
       return false;
     }
   }

@@ -13,7 +13,8 @@ import {
   string,
   text,
 } from '@transitd/http';
-import { type ClusterReplication, type Node, type Promotion, ReplicationRefused } from '@transitd/node';
+import type { ClusterReplication, Node, Promotion } from '@transitd/node';
+import { ReplicationError } from '@transitd/replication';
 import * as answers from '../../operation/answers.ts';
 import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '../../operation/operation.ts';
 import { requireRaft } from '../engine.ts';
@@ -33,7 +34,7 @@ export async function controlled<T>(node: Node, task: (replication: ClusterRepli
   try {
     return await task(replication);
   } catch (error) {
-    if (!(error instanceof ReplicationRefused)) throw error;
+    if (!(error instanceof ReplicationError)) throw error;
     throw error.code === 'operation_token' ? permissionDenied() : new RequestError('invalid_request', error.message);
   }
 }

@@ -1,7 +1,9 @@
 import { Refusal } from '@transitd/storage-fsm';
 
-export type JoinErrorCode =
-  // Sent by the leader.
+export type ClusterErrorCode =
+  // Of a change of the members, the authority, the feature level or the autopilot settings.
+  | 'invalid_request'
+  // Of a join, sent by the leader.
   | 'join_malformed'
   | 'challenge_unknown'
   | 'challenge_used'
@@ -14,7 +16,7 @@ export type JoinErrorCode =
   | 'node_removed'
   | 'level_unsupported'
   | 'leader_changed'
-  // Raised by the joiner.
+  // Of a join, raised by the joiner.
   | 'leader_unavailable'
   | 'leader_refused'
   | 'leader_untrusted'
@@ -22,5 +24,5 @@ export type JoinErrorCode =
   | 'join_seal'
   | 'seal_changed';
 
-/** A failed join. The message reaches the caller, so it holds no key, no secret and no proof. */
-export class JoinError extends Refusal<JoinErrorCode> {}
+/** A refused change of the cluster, or a failed join. The message reaches the caller, so it holds no key, no secret and no proof. */
+export class ClusterError extends Refusal<ClusterErrorCode> {}
