@@ -1,6 +1,6 @@
 // `npm run bench:batch [-- --items 20000] [--rounds 5]`: CPU time of one item of a large batch, compared with that of the cipher object of
 // node:crypto that every item needs. Prints Markdown. See docs/benchmarks.md.
-import { parseArgs } from 'node:util';
+import { parseArgs } from '../scripts/parse-args.ts';
 import { measureBatch, type Share } from './batch/measure.ts';
 
 const { values } = parseArgs({

@@ -2,8 +2,8 @@
 // in three processes on the loopback interface over plain TCP. Prints Markdown to stdout and its progress to stderr.
 import { loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { driverLimits } from '@transitd/raft-core';
+import { parseArgs } from '../scripts/parse-args.ts';
 import { Cluster } from './raft/cluster.ts';
 import { coreAlone } from './raft/core-alone.ts';
 import type { Load, LoadRun } from './raft/orders.ts';

@@ -1,6 +1,6 @@
 // `npm run bench:replication [-- --megabytes 200] [--value-bytes 4096] [--rounds 3]`: how fast a disaster-recovery secondary catches
 // up over TLS, by the whole state and by entries. Prints Markdown. See docs/benchmarks.md.
-import { parseArgs } from 'node:util';
+import { parseArgs } from '../scripts/parse-args.ts';
 import { measureCatchUp } from './replication/measure.ts';
 
 const { values } = parseArgs({

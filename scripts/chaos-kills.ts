@@ -1,13 +1,13 @@
 // `npm run chaos:kills [-- --kills 20] [--clients 12]`: repeatedly kills the active node of three real processes under concurrent writes
 // and reports how long it took until another node acknowledged a write. At the end it checks every acknowledged write.
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { driverLimits } from '@transitd/raft-core';
 import { percentile } from '../bench/raft/percentile.ts';
 import { LiveCluster } from '../test/cluster/harness/live-cluster.ts';
 import type { LiveNode } from '../test/cluster/harness/live-node.ts';
 import { losses } from '../test/cluster/harness/survivors.ts';
 import { Workload } from '../test/cluster/harness/workload.ts';
+import { parseArgs } from './parse-args.ts';
 
 const { values } = parseArgs({
   options: { kills: { type: 'string', default: '20' }, clients: { type: 'string', default: '12' } },

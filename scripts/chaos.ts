@@ -2,7 +2,6 @@
 // and etcd, drawn from the seed, into real processes under load. It checks every acknowledged write on every node, the linearizability of
 // every key's history, and that revoked tokens work nowhere. Exit code 1 if something is lost, stale or unexplained.
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { percentile } from '../bench/raft/percentile.ts';
 import { ActiveWatch } from '../test/chaos/active-watch.ts';
 import { Clocks } from '../test/chaos/clock-faults.ts';
@@ -15,6 +14,7 @@ import { LiveCluster } from '../test/cluster/harness/live-cluster.ts';
 import type { LiveNode } from '../test/cluster/harness/live-node.ts';
 import { losses } from '../test/cluster/harness/survivors.ts';
 import { Workload } from '../test/cluster/harness/workload.ts';
+import { parseArgs } from './parse-args.ts';
 
 const { values } = parseArgs({
   options: {

@@ -3,10 +3,10 @@
 // arrow --arrows [PACKAGE] prints the observed arrows as rows of scripts/check/folder-arrows.ts --root DIR looks at another checkout PATH …
 // only findings below these paths
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { foldersOf, observedTable } from './check/folders.ts';
 import { countsOf, findingsIn, lineOf } from './check/rules.ts';
 import { readSourceFiles } from './check/source-files.ts';
+import { parseArgs } from './parse-args.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -6,13 +6,13 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { isFree } from '../test/cluster/harness/free-port.ts';
 import { LinkProxy } from '../test/cluster/harness/link-proxy.ts';
 import { DevNode, sourceOf } from './cluster/dev-node.ts';
 import { Load } from './cluster/load.ts';
 import { readKeys, Screen } from './cluster/terminal.ts';
 import { healthOf, Watch } from './cluster/watch.ts';
+import { parseArgs } from './parse-args.ts';
 
 const { values } = parseArgs({
   options: {

@@ -3,9 +3,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { runFileEncryption } from '../test/process/file-run.ts';
 import { Workbench } from '../test/process/live-server.ts';
+import { parseArgs } from './parse-args.ts';
 
 const { values } = parseArgs({
   options: { gib: { type: 'string', default: '10' }, folder: { type: 'string', default: tmpdir() } },

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArgs } from './parse-args.ts';
 import { folderName, hasPkcs11, packFolder, stageArchive } from './release/archive.ts';
 import { buildDebianPackage } from './release/debian-package.ts';
 import { platforms } from './release/node-binary.ts';

@@ -4,9 +4,9 @@
 //   --kind comment|message|doc|test   draws from one kind only
 //   --root DIR                        reads another checkout, also an older one
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { draw, type SentenceKind, sentenceKinds, sentencesIn } from './check/sample.ts';
 import { readSourceFiles } from './check/source-files.ts';
+import { parseArgs } from './parse-args.ts';
 
 const { values } = parseArgs({
   options: {

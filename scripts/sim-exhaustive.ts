@@ -2,10 +2,11 @@
 // the passage of time and proposals of a small cluster in every possible order, once from a fresh start and once with a leader; prints the
 // number of states.
 // States that differ only by the names of the nodes count as one, unless `--names` is given.
-import { parseArgs } from 'node:util';
+
 import { explore } from '../packages/raft-core/src/sim/exhaustive/explore.ts';
 import { SmallCluster } from '../packages/raft-core/src/sim/exhaustive/small-cluster.ts';
 import { UpToRenaming } from '../packages/raft-core/src/sim/exhaustive/up-to-renaming.ts';
+import { parseArgs } from './parse-args.ts';
 
 const { values } = parseArgs({
   options: {

@@ -1,8 +1,9 @@
 // `npm run sim:mutants [-- --seeds N] [--only TEXT]`: plants each fault of the packages' test/sim/mutants.ts into a copy, and prints as
 // markdown which seed finds it. Fails if one is not found.
-import { parseArgs } from 'node:util';
+
 import { mutants } from '../packages/raft-core/test/sim/mutants.ts';
 import { storageMutants } from '../packages/storage-fsm/test/sim/mutants.ts';
+import { parseArgs } from './parse-args.ts';
 import { hunt } from './sim-mutant.ts';
 
 /** This profile is ten times slower than the others. */

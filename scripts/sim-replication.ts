@@ -1,10 +1,11 @@
 // `npm run sim:replication [-- --seeds N] [--first N] [--mutants [--only TEXT]]`: plays disaster-recovery replication between simulated
 // clusters, and prints the totals. With --mutants it plants each fault of packages/replication/test/sim/mutants.ts into a copy, and fails
 // if one is not found.
-import { parseArgs } from 'node:util';
+
 import { hunt } from '../packages/replication/test/sim/hunt.ts';
 import { replicationMutants } from '../packages/replication/test/sim/mutants.ts';
 import { play } from '../packages/replication/test/sim/play.ts';
+import { parseArgs } from './parse-args.ts';
 
 const { values } = parseArgs({
   options: {

@@ -3,9 +3,9 @@
 // a run that finds that planted fault.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { mutants } from '../packages/raft-core/test/sim/mutants.ts';
 import { storageMutants } from '../packages/storage-fsm/test/sim/mutants.ts';
+import { parseArgs } from './parse-args.ts';
 import { copyWith } from './sim-mutant.ts';
 import { ownFolders, playerOn } from './sim-player.ts';
 import { profileNamed } from './sim-pool.ts';

@@ -1,8 +1,8 @@
 // `npm run sim -- --seed N [--profile core|driver|storage] [--events N] [--trace]`: plays one seed, always in the same way. `--extra` adds
 // the faults of the second stream, `--count N` plays N seeds on all cores, starting with that one. `--file F` plays a recorded run.
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { Coverage, formatLine, type SimConfig } from '../packages/raft-core/src/sim/cluster/index.ts';
+import { parseArgs } from './parse-args.ts';
 import { ownFolders, playerOn } from './sim-player.ts';
 import { playSeeds, profileNamed, seedsFrom } from './sim-pool.ts';
 
