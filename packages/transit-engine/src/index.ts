@@ -33,7 +33,7 @@ export type {
   ManagedSigningInput,
   ManagedUsage,
 } from './managed/provider.ts';
-export { type BatchReply, batchItemsMax, type ItemResult } from './operations/batch.ts';
+export { type BatchReply, batchItemsMax, checkBatchLength, type ItemResult } from './operations/batch.ts';
 export type { CmacRequest, CmacResult } from './operations/cmac.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export type { DecryptRequest, DecryptResult } from './operations/decrypt.ts';

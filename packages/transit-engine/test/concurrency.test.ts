@@ -328,7 +328,7 @@ describe('an engine that is closed while an operation waits for the store', () =
       (engine: TransitEngine) => engine.encryption.encrypt('k', { ...anything, plaintext: fox }),
       (engine: TransitEngine) => engine.encryption.decrypt('k', { ciphertext }),
       (engine: TransitEngine) => engine.encryption.rewrap('k', { ciphertext }),
-      (engine: TransitEngine) => engine.encryption.decrypt('k', { batchInput: [{ ciphertext }] }),
+      (engine: TransitEngine) => engine.encryption.decrypt('k', { items: [{ ciphertext }] }),
     ]) {
       const { store, waiting, letGo } = heldReads(inner, (path) => path.startsWith(paths.versions));
       const { engine } = newEngine({ store });

@@ -26,19 +26,18 @@ function declared({ takes, byType = {} }: Operation): Reading {
   const split = new Set<string>();
   for (const schema of schemas) {
     for (const [name, field] of Object.entries(schema)) {
-      const { aliasOf = name, kind, shape } = field;
+      const { aliasOf = name, kind } = field;
       if (kind === 'strings') split.add(name);
       meanings.set(name, meaningOf(field));
       const group = otherNames.get(aliasOf) ?? new Set([aliasOf]);
       otherNames.set(aliasOf, group.add(name));
       otherNames.set(name, group);
-      const members = shape?.properties ?? shape?.items?.properties;
+      const members = field.members ?? field.items;
       if (members === undefined) continue;
       inner.set(name, new Set(Object.keys(members)));
-      for (const [member, { type, default: byDefault }] of Object.entries(members)) {
-        if (type === 'array') split.add(member);
-        const { kind = 'any', spellings, long } = schema[member] ?? {};
-        innerMeanings.set(member, meaningOf({ kind, default: isScalar(byDefault) ? byDefault : undefined, spellings, long }));
+      for (const [member, declared] of Object.entries(members)) {
+        if (declared.kind === 'strings') split.add(member);
+        innerMeanings.set(member, meaningOf(declared));
       }
     }
   }
@@ -48,12 +47,8 @@ function declared({ takes, byType = {} }: Operation): Reading {
   return { otherNames: new Map(others), inner, split, meanings, innerMeanings };
 }
 
-type Read = { readonly [Name in 'kind' | 'default' | 'initial' | 'spellings' | 'long']?: Field[Name] | undefined };
-
-const isScalar = (value: unknown): value is ParameterValue => ['string', 'number', 'boolean'].includes(typeof value);
-
 /** Returns what the conversion of a field makes of its values: an empty or omitted value may be the default, and a TTL `system` is 0. */
-function meaningOf({ kind, default: absent, initial = absent, spellings, long }: Read): Meaning {
+function meaningOf({ kind, default: absent, initial = absent, spellings, long }: Field): Meaning {
   const isNumber = kind === 'int' || kind === 'duration';
   return (value, members) => {
     // An operation refuses a longer text, and a longer list.

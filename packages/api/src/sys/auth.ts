@@ -8,7 +8,6 @@ import {
   fields,
   lease,
   map,
-  membersOf,
   noContentReply,
   object,
   objectIn,
@@ -144,9 +143,7 @@ const enable = authMountOperation(
       method,
       type: text('Type of the auth method', { required: true, oneOf: authTypes }),
       description: text('Description for operators'),
-      config: any('Settings of the auth method', {
-        shape: membersOf(configFields),
-      }),
+      config: any('Settings of the auth method', { members: configFields }),
       local: inert('bool'),
       seal_wrap: inert('bool'),
       external_entropy_access: inert('bool'),

@@ -11,7 +11,6 @@ import {
   ignoredField,
   lease,
   map,
-  membersOf,
   noContentReply,
   object,
   objectIn,
@@ -121,7 +120,7 @@ const enable = mountOperation(
     takes: {
       type: text('Type of the engine', { required: true, oneOf: ['transit'] }),
       description: text('Description for operators'),
-      config: any('Settings of the mount', { shape: membersOf(configFields) }),
+      config: any('Settings of the mount', { members: configFields }),
       options: textMap('Stored and returned, but has no effect'),
       local: bool('Stored and returned, but has no effect'),
       seal_wrap: bool('Stored and returned, but has no effect'),

@@ -1,11 +1,10 @@
 import { allows } from '@transitd/access';
-import { base64, bool, int, integer, object, RequestError, string, text } from '@transitd/http';
+import { bool, int, integer, object, RequestError, string, text } from '@transitd/http';
 import {
   defaultHash,
   defaultKeyType,
   hashOf,
   isKeyName,
-  type KeyTraits,
   keyTypeNames,
   printableName,
   random,
@@ -13,32 +12,30 @@ import {
 } from '@transitd/transit-engine';
 import { data, oneOrBatch } from '../operation/answers.ts';
 import type { Params, Route } from '../operation/operation.ts';
+import { itemFields } from './data-fields.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from './random-and-hash.ts';
 import { cmac, hmac, sign, verify } from './signing.ts';
-import { batchOf, type DataRoute, dataOperation, itemMembers } from './transit-operation.ts';
+import { type DataRoute, dataOperation } from './transit-operation.ts';
 
 /** The string needs no JSON escaping: a ciphertext contains only ASCII characters that JSON does not escape. */
 const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: string; readonly keyVersion: number }): string =>
   `"ciphertext":"${ciphertext}","key_version":${keyVersion}`;
 
 const ciphertextAnswer = object({ ciphertext: string, key_version: integer });
-const { context, associated_data, nonce, key_version, padding_scheme, decrypt_padding_scheme, encrypt_padding_scheme } =
-  itemMembers;
+const { plaintext, ciphertext, context, associated_data, nonce, key_version, padding_scheme, reference } = itemFields;
 /** The hash of OAEP that the engine uses. */
 const oaepHash = 'sha2-256';
-const hash_algorithm = text('Hash of OAEP, for RSA keys', { oneOf: [oaepHash], default: oaepHash });
+const hash_algorithm = {
+  ...text('Hash of OAEP, for RSA keys', { oneOf: [oaepHash], default: oaepHash }),
+  weakens: true,
+  inForce: () => oaepHash,
+} as const;
 
 /** Refuses another hash of OAEP than the one that is used. @throws RequestError `invalid_request` */
-function checkOaepHash({ hash_algorithm: hash = '' }: { readonly hash_algorithm?: string | undefined }): void {
+function checkOaepHash({ hashAlgorithm: hash = '' }: { readonly hashAlgorithm?: string | undefined }): void {
   if (hash === '' || hash === oaepHash) return;
   throw new RequestError('invalid_request', `hash_algorithm must be ${oaepHash}: RSA-OAEP uses no other hash here`);
 }
-
-/** Fields that only some keys use, for all operations that encrypt or decrypt. */
-const usedBy = { context: ({ derived }: KeyTraits) => derived } as const;
-
-const plaintext = base64('Plaintext; required unless `batch_input` is given');
-const ciphertext = text('Ciphertext, with its prefix; required unless `batch_input` is given', { long: true });
 
 const named = { params: ['name'], required: 1 } as const;
 
@@ -55,28 +52,21 @@ const encrypt = dataOperation({
     key_version,
     nonce,
     hash_algorithm,
-    type: text('Type of a key created by this request', { oneOf: keyTypeNames, default: defaultKeyType }),
-    convergent_encryption: bool('Enable convergent encryption for a key created by this request'),
-    batch_input: batchOf('plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'),
+    type: {
+      ...text('Type of a key created by this request', { oneOf: keyTypeNames, default: defaultKeyType }),
+      usedBy: (key, { type }) => type === key.type,
+    },
+    convergent_encryption: {
+      ...bool('Enable convergent encryption for a key created by this request'),
+      usedBy: ({ convergent }) => convergent,
+    },
+    reference,
   },
   answers: oneOrBatch(ciphertextAnswer),
   check: checkOaepHash,
-  usedBy: {
-    ...usedBy,
-    type: (key, { type }) => type === key.type,
-    convergent_encryption: ({ convergent }) => convergent,
-  },
-  execute: (engine, values, { keyName, principal, path }) =>
+  execute: (engine, request, { keyName, principal, path }) =>
     engine.encryption.encrypt(keyName, {
-      plaintext: values.plaintext,
-      context: values.context,
-      associatedData: values.associated_data,
-      paddingScheme: values.padding_scheme,
-      keyVersion: values.key_version,
-      nonce: values.nonce,
-      type: values.type,
-      convergentEncryption: values.convergent_encryption,
-      batchInput: values.batch_input,
+      ...request,
       mayCreate: allows(principal, 'create', path),
       mayUpdate: allows(principal, 'update', path),
     }),
@@ -87,28 +77,11 @@ const decrypt = dataOperation({
   name: 'decrypt',
   path: named,
   about: 'Decrypt',
-  takes: {
-    ciphertext,
-    context,
-    associated_data,
-    padding_scheme,
-    nonce,
-    hash_algorithm,
-    batch_input: batchOf('ciphertext', 'context', 'associated_data', 'padding_scheme', 'nonce', 'reference'),
-  },
+  takes: { ciphertext, context, associated_data, padding_scheme, nonce, hash_algorithm, reference },
   answers: oneOrBatch(object({ plaintext: string })),
   capability: 'update',
   check: checkOaepHash,
-  usedBy,
-  execute: (engine, values, { keyName }) =>
-    engine.encryption.decrypt(keyName, {
-      ciphertext: values.ciphertext,
-      context: values.context,
-      associatedData: values.associated_data,
-      paddingScheme: values.padding_scheme,
-      nonce: values.nonce,
-      batchInput: values.batch_input,
-    }),
+  execute: (engine, request, { keyName }) => engine.encryption.decrypt(keyName, request),
   render: ({ plaintext }) => `"plaintext":"${plaintext}"`,
   failedItem: '"plaintext":"",',
 });
@@ -122,33 +95,15 @@ const rewrap = dataOperation({
     context,
     key_version,
     nonce,
-    decrypt_padding_scheme,
-    encrypt_padding_scheme,
+    decrypt_padding_scheme: itemFields.decrypt_padding_scheme,
+    encrypt_padding_scheme: itemFields.encrypt_padding_scheme,
     hash_algorithm,
-    batch_input: batchOf(
-      'ciphertext',
-      'context',
-      'key_version',
-      'nonce',
-      'decrypt_padding_scheme',
-      'encrypt_padding_scheme',
-      'reference',
-    ),
+    reference,
   },
   answers: oneOrBatch(ciphertextAnswer),
   capability: 'update',
   check: checkOaepHash,
-  usedBy,
-  execute: (engine, values, { keyName }) =>
-    engine.encryption.rewrap(keyName, {
-      ciphertext: values.ciphertext,
-      context: values.context,
-      keyVersion: values.key_version,
-      nonce: values.nonce,
-      decryptPaddingScheme: values.decrypt_padding_scheme,
-      encryptPaddingScheme: values.encrypt_padding_scheme,
-      batchInput: values.batch_input,
-    }),
+  execute: (engine, request, { keyName }) => engine.encryption.rewrap(keyName, request),
   render: ciphertextJson,
 });
 
@@ -172,17 +127,7 @@ const datakey = dataOperation({
   answers: data(object({ ciphertext: string, key_version: integer }, { plaintext: string })),
   capability: 'update',
   check: checkOaepHash,
-  usedBy,
-  execute: (engine, values, { keyName }) =>
-    engine.encryption.datakey(keyName, {
-      kind: values.type ?? '',
-      bits: values.bits,
-      context: values.context,
-      associatedData: values.associated_data,
-      keyVersion: values.key_version,
-      nonce: values.nonce,
-      paddingScheme: values.padding_scheme,
-    }),
+  execute: (engine, request, { keyName }) => engine.encryption.datakey(keyName, { ...request, kind: request.type ?? '' }),
   render: (result) =>
     result.plaintext === undefined ? ciphertextJson(result) : `${ciphertextJson(result)},"plaintext":"${result.plaintext}"`,
 });

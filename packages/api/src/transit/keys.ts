@@ -37,9 +37,9 @@ import {
   type TypedCall,
 } from '../operation/operation.ts';
 import { keyTypeSpellings, parameterSetSpellings } from '../operation/spellings.ts';
+import { setIn, wholeMacBytes, withoutEffect } from './data-fields.ts';
 import { keyJson, keySchema } from './key-json.ts';
-import { setIn, withoutEffect } from './members-without-effect.ts';
-import { engineOf, keyName, wholeMacBytes } from './transit-operation.ts';
+import { engineOf, keyName } from './transit-operation.ts';
 
 /**
  * Makes an operation on the keys of one mount. Fields are converted first, so an invalid field is reported whatever the state of the key.

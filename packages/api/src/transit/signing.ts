@@ -1,43 +1,28 @@
-import {
-  base64,
-  bool,
-  boolean,
-  type FieldSchema,
-  type Fields,
-  int,
-  integer,
-  type JsonValue,
-  object,
-  string,
-  text,
-} from '@transitd/http';
+import { base64, bool, boolean, int, integer, object, string, text } from '@transitd/http';
 import {
   defaultHash,
   hashesSignedAsIs,
   hashNames,
   type KeyTraits,
   noHash,
-  type SignRequest,
   saltLengthNamed,
   signatureHash,
 } from '@transitd/transit-engine';
 import { oneOrBatch } from '../operation/answers.ts';
 import { saltLengthSpellings } from '../operation/spellings.ts';
-import { setIn, withoutEffect } from './members-without-effect.ts';
-import {
-  batchOf,
-  dataOperation,
-  itemMembers,
-  macLengths,
-  keyName as name,
-  type Use,
-  wholeMacBytes,
-} from './transit-operation.ts';
+import { type DataSchema, itemFields, macLengths, wholeMacBytes } from './data-fields.ts';
+import { dataOperation, keyName as name, type Use } from './transit-operation.ts';
 
-const { context, key_version } = itemMembers;
-const input = base64('Input data; required unless `batch_input` is given');
+const { input, context, mac_length, reference } = itemFields;
+/** The version that signs, or makes the MACs, is the same for all items. */
+const { perItem: _everyItem, ...key_version } = itemFields.key_version;
 const hmacHashes = ['sha1', ...hashNames];
 const signatureHashes = [...hmacHashes, noHash];
+
+/** Returns the hash of an HMAC to compute. */
+const macHash = ({ urlalgorithm, algorithm = defaultHash }: Pick<Signed, 'urlalgorithm' | 'algorithm'>): string =>
+  urlalgorithm ?? algorithm;
+const ofMac = { weakens: true, inForce: macHash } as const;
 
 export const hmac = dataOperation({
   name: 'hmac',
@@ -45,25 +30,22 @@ export const hmac = dataOperation({
   about: 'Compute an HMAC',
   takes: {
     name,
-    urlalgorithm: text('Hash algorithm', { oneOf: hmacHashes, aliasOf: 'algorithm' }),
-    algorithm: text('Hash algorithm, if the path does not contain it', { oneOf: hmacHashes, default: defaultHash }),
+    urlalgorithm: { ...text('Hash algorithm', { oneOf: hmacHashes, aliasOf: 'algorithm' }), ...ofMac },
+    algorithm: {
+      ...text('Hash algorithm, if the path does not contain it', { oneOf: hmacHashes, default: defaultHash }),
+      ...ofMac,
+    },
     input,
     key_version,
-    batch_input: batchOf('input', 'reference'),
+    reference,
   },
   answers: oneOrBatch(object({ hmac: string, key_version: integer })),
   capability: 'update',
-  uses: ({ name, urlalgorithm, algorithm }) => {
-    const value = urlalgorithm ?? algorithm ?? defaultHash;
-    return [{ form: `${name}/${value}`, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
+  uses: (request) => {
+    const value = macHash(request);
+    return [{ form: `${request.name}/${value}`, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
   },
-  execute: (engine, values, { keyName }) =>
-    engine.signing.hmac(keyName, {
-      algorithm: values.urlalgorithm ?? values.algorithm,
-      input: values.input,
-      keyVersion: values.key_version,
-      batchInput: values.batch_input,
-    }),
+  execute: (engine, request, { keyName }) => engine.signing.hmac(keyName, { ...request, algorithm: macHash(request) }),
   render: (result) => `"hmac":"${result.hmac}","key_version":${result.keyVersion}`,
 });
 
@@ -77,71 +59,120 @@ export const cmac = dataOperation({
       shape: macLengths,
       aliasOf: 'mac_length',
     }),
-    mac_length: int('Length of the CMAC in bytes, if neither the path nor the item sets it', {
-      default: 0,
-      shape: macLengths,
-    }),
+    mac_length,
     input,
     key_version,
-    batch_input: batchOf('input', 'mac_length', 'reference'),
+    reference,
   },
-  forAllItems: ['mac_length'],
   answers: oneOrBatch(object({ cmac: string, key_version: integer })),
   capability: 'update',
-  uses: ({ name, url_mac_length, mac_length, batch_input }) => {
-    const lengths = url_mac_length === undefined ? lengthsIn(batch_input, mac_length ?? 0) : [url_mac_length];
-    return lengths
+  uses: ({ name, urlMacLength, macLength = 0, items = [] }) => {
+    const lengths =
+      urlMacLength === undefined ? new Set([macLength, ...items.map((item) => item.macLength || macLength)]) : [urlMacLength];
+    return [...lengths]
       .flatMap((length) => (length === 0 || length === wholeMacBytes ? [0, wholeMacBytes] : [length]))
       .map((length) => ({
         form: `${name}/${length}`,
         parameter: { names: ['mac_length', 'url_mac_length'], value: length },
       }));
   },
-  execute: (engine, values, { keyName }) =>
-    engine.signing.cmac(keyName, {
-      macLengthForAll: values.url_mac_length,
-      macLength: values.mac_length,
-      input: values.input,
-      keyVersion: values.key_version,
-      batchInput: values.batch_input,
-    }),
+  execute: (engine, request, { keyName }) => engine.signing.cmac(keyName, { ...request, macLengthForAll: request.urlMacLength }),
   render: (result) => `"cmac":"${result.cmac}","key_version":${result.keyVersion}`,
 });
 
-/** Fields that sign and verify share. */
-const settings = {
-  name,
-  urlalgorithm: text('Hash algorithm', { oneOf: signatureHashes, aliasOf: 'hash_algorithm' }),
-  hash_algorithm: text('Hash algorithm, if the path does not contain it', { oneOf: signatureHashes, default: defaultHash }),
-  algorithm: text('Alias of `hash_algorithm` for HMACs only; no effect on signatures', {
-    oneOf: signatureHashes,
-    aliasOf: 'hash_algorithm',
-  }),
-  input,
-  context,
-  signature_context: base64('Context of Ed25519ctx and Ed25519ph'),
-  prehashed: bool('The input is already a digest', { default: false }),
-  signature_algorithm: text('Signature scheme, for RSA keys', { oneOf: ['pss', 'pkcs1v15'], default: 'pss' }),
-  marshaling_algorithm: text('Signature encoding, for ECDSA keys', { oneOf: ['asn1', 'jws'], default: 'asn1' }),
-  salt_length: text('Salt length of PSS: `auto`, `hash` or a number of bytes', {
-    default: 'auto',
-    shape: { pattern: '^(auto|hash|[0-9]{1,3})$' },
-    spellings: saltLengthSpellings,
-  }),
-} as const satisfies FieldSchema;
+const kinds = ['hmac', 'cmac', 'signature'] as const;
+type Kind = (typeof kinds)[number];
 
-type Settings = Fields<typeof settings>['values'] & { readonly batch_input?: JsonValue | undefined };
+/** The values of a request to sign or to verify that this file uses itself. */
+interface Signed {
+  readonly name?: string | undefined;
+  readonly urlalgorithm?: string | undefined;
+  readonly hashAlgorithm?: string | undefined;
+  readonly algorithm?: string | undefined;
+  readonly prehashed?: boolean | undefined;
+  readonly saltLength?: string | undefined;
+  readonly signatureAlgorithm?: string | undefined;
+  readonly input?: string | undefined;
+  readonly items?: readonly ({ readonly input: string | undefined } & Proofs)[];
+}
+type Proofs = { readonly [Name in Kind]?: string | undefined };
 
 /**
- * Returns the hash of a signature. As in the peers, `algorithm` counts only if `hash_algorithm` was sent as an empty string; if
- * `hash_algorithm` was omitted, its default counts.
+ * Returns the hash in force. For HMACs `algorithm` counts, as in the request that created the HMAC. For signatures it counts, as in the
+ * peers, only if `hash_algorithm` was sent as an empty string; if `hash_algorithm` was omitted, its default counts.
  */
-const requestedHash = ({ urlalgorithm, hash_algorithm = defaultHash, algorithm }: Settings): string =>
-  urlalgorithm || hash_algorithm || algorithm || defaultHash;
+function requestedHash(request: Signed & Proofs): string {
+  const { urlalgorithm, hashAlgorithm = verifiedKind(request) === 'hmac' ? '' : defaultHash, algorithm } = request;
+  return urlalgorithm || hashAlgorithm || algorithm || defaultHash;
+}
 
-/** Returns the hash of an HMAC to verify. For HMACs `algorithm` counts, as in the request that created the HMAC. */
-const hmacHash = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string =>
-  urlalgorithm || hash_algorithm || algorithm || defaultHash;
+/**
+ * Returns what the request verifies. In a batch, the first item with one of them decides: the engine refuses a batch that mixes HMACs with
+ * signatures or CMACs.
+ */
+function verifiedKind({ items, ...single }: Signed & Proofs): Kind {
+  for (const given of items ?? [single]) {
+    const kind = kinds.find((each) => given[each] !== undefined && given[each] !== '');
+    if (kind !== undefined) return kind;
+  }
+  return 'signature';
+}
+
+const isOf = ({ type }: KeyTraits, ...prefixes: readonly string[]): boolean => prefixes.some((prefix) => type.startsWith(prefix));
+
+/** A hash that is not used: pure Ed25519 and the post-quantum schemes sign the message itself. An HMAC always uses it. */
+const usesHash = (key: KeyTraits, request: Signed & Proofs): boolean =>
+  verifiedKind(request) !== 'signature' ||
+  (!isOf(key, 'ml-dsa', 'hybrid') && (key.type !== 'ed25519' || request.prehashed === true));
+
+const hashInForce = { weakens: true, inForce: requestedHash, unusedFor: ['cmac'] } as const;
+const unusedFor = ['hmac', 'cmac'] as const;
+
+/** Fields that sign and verify share. The mechanism of a managed key may be any of RSA and ECDSA. */
+const settings = {
+  name,
+  urlalgorithm: {
+    ...text('Hash algorithm', { oneOf: signatureHashes, aliasOf: 'hash_algorithm' }),
+    ...hashInForce,
+    usedBy: (key: KeyTraits, request: Signed) => request.urlalgorithm === defaultHash || usesHash(key, request),
+  },
+  hash_algorithm: {
+    ...text('Hash algorithm, if the path does not contain it', { oneOf: signatureHashes, default: defaultHash }),
+    ...hashInForce,
+    usedBy: usesHash,
+  },
+  algorithm: {
+    ...text('Alias of `hash_algorithm` for HMACs only; no effect on signatures', {
+      oneOf: signatureHashes,
+      aliasOf: 'hash_algorithm',
+    }),
+    ...hashInForce,
+  },
+  input,
+  context,
+  signature_context: { ...base64('Context of Ed25519ctx and Ed25519ph'), weakens: true, unusedFor },
+  prehashed: { ...bool('The input is already a digest', { default: false }), unusedFor },
+  signature_algorithm: {
+    ...text('Signature scheme, for RSA keys', { oneOf: ['pss', 'pkcs1v15'], default: 'pss' }),
+    unusedFor,
+    usedBy: (key: KeyTraits) => isOf(key, 'rsa-', 'managed_key'),
+  },
+  marshaling_algorithm: {
+    ...text('Signature encoding, for ECDSA keys', { oneOf: ['asn1', 'jws'], default: 'asn1' }),
+    unusedFor,
+  },
+  salt_length: {
+    ...text('Salt length of PSS: `auto`, `hash` or a number of bytes', {
+      default: 'auto',
+      shape: { pattern: '^(auto|hash|[0-9]{1,3})$' },
+      spellings: saltLengthSpellings,
+    }),
+    unusedFor,
+    usedBy: (key: KeyTraits, { signatureAlgorithm }: Signed) =>
+      isOf(key, 'managed_key') || (isOf(key, 'rsa-') && signatureAlgorithm !== 'pkcs1v15'),
+  },
+  reference,
+} as const satisfies DataSchema;
 
 const aliasWithoutEffect = "'algorithm' has no effect on signatures: set the hash in 'hash_algorithm' or in the path";
 
@@ -149,32 +180,35 @@ const aliasWithoutEffect = "'algorithm' has no effect on signatures: set the has
  * Returns a warning if the requested hash is not used. Without the warning, a caller could misread the result of a verification with a
  * different hash.
  */
-const ignoredHash = (values: Settings): readonly string[] => {
-  const { algorithm = '' } = values;
-  return algorithm === '' || algorithm === requestedHash(values) ? [] : [aliasWithoutEffect];
-};
+function ignoredHash(request: Signed & Proofs): readonly string[] {
+  const { algorithm = '' } = request;
+  if (algorithm === '' || verifiedKind(request) !== 'signature' || algorithm === requestedHash(request)) return [];
+  return [aliasWithoutEffect];
+}
 
 /**
  * Yields the requested hash. If it is `none` and the input is prehashed, the input may be a DigestInfo, which contains a hash name. The
  * result would be a signature with that hash, so that hash is yielded too.
  */
-function* uses(values: Settings, hash: string): Generator<Use> {
+function* uses(request: Signed & Proofs): Generator<Use> {
+  const hash = requestedHash(request);
   const use = (value: string): Use => ({
-    form: `${values.name}/${value}`,
+    form: `${request.name}/${value}`,
     parameter: { names: ['hash_algorithm', 'algorithm', 'urlalgorithm'], value },
   });
   const named = use(hash);
   yield named;
-  yield* saltUses(values, hash);
-  if (hash !== noHash || values.prehashed !== true) return;
-  for (const input of inputsOf(values)) {
+  yield* saltUses(request, hash);
+  if (hash !== noHash || request.prehashed !== true) return;
+  for (const { input } of request.items ?? [request]) {
+    if (input === undefined) continue;
     yield named; // yielded for each input, so that the caller can check its time slice
     for (const signed of hashesSignedAsIs(Buffer.from(input, 'base64'))) yield use(signed);
   }
 }
 
 /** Yields the salt length of a PSS signature in its other spelling: `hash` is as long as the digest. */
-function* saltUses({ salt_length: salt = '' }: Settings, hash: string): Generator<Use> {
+function* saltUses({ saltLength: salt = '' }: Signed, hash: string): Generator<Use> {
   const digestBytes = signatureHash(hash)?.digestBytes;
   if (digestBytes === undefined) return;
   const length = saltLengthNamed(salt);
@@ -183,61 +217,22 @@ function* saltUses({ salt_length: salt = '' }: Settings, hash: string): Generato
   if (length === String(digestBytes)) yield { parameter: { names, value: 'hash' } };
 }
 
-function* inputsOf({ input, batch_input: batch }: Settings): Generator<string> {
-  if (input !== undefined) yield input;
-  if (!Array.isArray(batch)) return;
-  for (const item of batch) {
-    const given: unknown = typeof item === 'object' && item !== null ? Reflect.get(item, 'input') : undefined;
-    if (typeof given === 'string') yield given;
-  }
-}
-
-const isOf = ({ type }: KeyTraits, ...prefixes: readonly string[]): boolean => prefixes.some((prefix) => type.startsWith(prefix));
-
-/** A hash that is not used: pure Ed25519 and the post-quantum schemes sign the message itself. */
-const usesHash = (key: KeyTraits, { prehashed }: Settings): boolean =>
-  !isOf(key, 'ml-dsa', 'hybrid') && (key.type !== 'ed25519' || prehashed === true);
-
-/** Fields that only some keys use. The mechanism of a managed key may be any of RSA and ECDSA. */
-const usedBy = {
-  context: ({ derived }: KeyTraits) => derived,
-  urlalgorithm: (key: KeyTraits, values: Settings) => values.urlalgorithm === defaultHash || usesHash(key, values),
-  hash_algorithm: usesHash,
-  signature_algorithm: (key: KeyTraits) => isOf(key, 'rsa-', 'managed_key'),
-  salt_length: (key: KeyTraits, { signature_algorithm }: Settings) =>
-    isOf(key, 'managed_key') || (isOf(key, 'rsa-') && signature_algorithm !== 'pkcs1v15'),
-} as const;
-
-const requestOf = (values: Settings): SignRequest => ({
-  hashAlgorithm: requestedHash(values),
-  input: values.input,
-  context: values.context,
-  signatureContext: values.signature_context,
-  prehashed: values.prehashed,
-  signatureAlgorithm: values.signature_algorithm,
-  marshalingAlgorithm: values.marshaling_algorithm,
-  saltLength: values.salt_length,
-  batchInput: values.batch_input,
-});
-
 const path = { params: ['name', 'urlalgorithm'], required: 1 } as const;
 
 export const sign = dataOperation({
   name: 'sign',
   path,
   about: 'Sign',
-  takes: { ...settings, key_version, batch_input: batchOf('input', 'context', 'reference') },
+  takes: { ...settings, key_version },
   answers: oneOrBatch(
     object({ signature: string, key_version: integer }, { public_key: string }),
     object({ signature: string, key_version: integer }, { publickey: string }),
   ),
 
   capability: 'update',
-  uses: (values) => uses(values, requestedHash(values)),
+  uses,
   ignored: ignoredHash,
-  usedBy,
-  execute: (engine, values, { keyName }) =>
-    engine.signing.sign(keyName, { ...requestOf(values), keyVersion: values.key_version }),
+  execute: (engine, request, { keyName }) => engine.signing.sign(keyName, { ...request, hashAlgorithm: requestedHash(request) }),
   render: ({ signature, keyVersion, publicKey }, inBatch) => {
     const members = `"signature":"${signature}","key_version":${keyVersion}`;
     return publicKey === undefined
@@ -253,83 +248,19 @@ export const verify = dataOperation({
   about: 'Verify a signature, an HMAC or a CMAC; give exactly one of `signature`, `hmac` and `cmac`',
   takes: {
     ...settings,
-    signature: itemMembers.signature,
-    hmac: itemMembers.hmac,
-    cmac: itemMembers.cmac,
-    mac_length: int('Length of the CMAC in bytes, if it is shortened and the item does not say it', {
-      default: 0,
-      shape: macLengths,
-    }),
-    batch_input: batchOf('input', 'context', 'signature', 'hmac', 'cmac', 'mac_length', 'reference'),
+    signature: itemFields.signature,
+    hmac: itemFields.hmac,
+    cmac: itemFields.cmac,
+    mac_length: { ...mac_length, about: 'Length of the CMAC in bytes, if it is shortened' },
   },
   answers: oneOrBatch(object({ valid: boolean })),
 
   capability: 'update',
-  forAllItems: ['mac_length'],
-  uses: (values) => uses(values, verifiedKind(values) === 'hmac' ? hmacHash(values) : requestedHash(values)),
-  ignored: (values) => {
-    const kind = verifiedKind(values);
-    const unused = withoutEffect(setIn(settings, values, unusedToVerify[kind]), `on the ${kind} to verify`);
-    return kind === 'signature' ? [...unused, ...ignoredHash(values)] : unused;
-  },
-  usedBy: Object.fromEntries(
-    Object.entries(usedBy).map(([name, isUsed]) => [
-      name,
-      (key: KeyTraits, values: VerifyValues) => verifiedKind(values) !== 'signature' || isUsed(key, values),
-    ]),
-  ),
-  execute: (engine, values, { keyName }) =>
-    engine.signing.verify(keyName, {
-      ...requestOf(values),
-      hmacAlgorithm: hmacHash(values),
-      signature: values.signature,
-      hmac: values.hmac,
-      cmac: values.cmac,
-      macLength: values.mac_length,
-    }),
+  uses,
+  kindOf: verifiedKind,
+  ignored: ignoredHash,
+  execute: (engine, request, { keyName }) =>
+    engine.signing.verify(keyName, { ...request, hashAlgorithm: requestedHash(request) }),
   render: ({ valid }) => `"valid":${valid}`,
   failedItem: '"valid":false,',
 });
-
-type Kind = 'signature' | 'hmac' | 'cmac';
-type VerifyValues = Settings & { readonly [Name in Kind]?: string | undefined } & { readonly mac_length?: number | undefined };
-
-/**
- * Returns what the request verifies. In a batch, the first item with one of them decides: the engine refuses a batch that mixes HMACs with
- * signatures or CMACs.
- */
-function verifiedKind(values: VerifyValues): Kind {
-  const { batch_input: batch } = values;
-  const kindIn = (given: object): Kind | undefined =>
-    (['hmac', 'cmac', 'signature'] as const).find((kind) => isText(Reflect.get(given, kind)));
-  if (batch === undefined || batch === null) return kindIn(values) ?? 'signature';
-  if (!Array.isArray(batch)) return 'signature';
-  for (const item of batch) {
-    const kind = typeof item === 'object' && item !== null ? kindIn(item) : undefined;
-    if (kind !== undefined) return kind;
-  }
-  return 'signature';
-}
-
-const ofSignatures = ['context', 'signature_context', 'prehashed', 'signature_algorithm', 'marshaling_algorithm', 'salt_length'];
-
-/** Fields that have no effect on what is verified. */
-const unusedToVerify: Readonly<Record<Kind, readonly string[]>> = {
-  signature: ['mac_length'],
-  hmac: [...ofSignatures, 'mac_length'],
-  cmac: [...ofSignatures, 'urlalgorithm', 'hash_algorithm', 'algorithm'],
-};
-
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
-
-/** Returns the CMAC lengths that a request uses: its own length, and the lengths that its items set. */
-function lengthsIn(batchInput: JsonValue | undefined, own: number): readonly number[] {
-  const lengths = new Set([own]);
-  if (Array.isArray(batchInput)) {
-    for (const item of batchInput) {
-      const length: unknown = typeof item === 'object' && item !== null ? Reflect.get(item, 'mac_length') : undefined;
-      if (typeof length === 'number') lengths.add(length);
-    }
-  }
-  return [...lengths];
-}

@@ -1,34 +1,8 @@
 import { hasDenials, isDenied, isUseDenied, type ParameterValue, type Principal } from '@transitd/access';
 import { TimeSlice } from '@transitd/event-loop';
-import {
-  any,
-  base64,
-  dataReply,
-  type Field,
-  type FieldSchema,
-  type Fields,
-  fields,
-  int,
-  type JsonSchema,
-  noHandler,
-  object,
-  permissionDenied,
-  Rendered,
-  type Reply,
-  schemaOf,
-  text,
-  withWarnings,
-} from '@transitd/http';
+import { dataReply, fields, noHandler, permissionDenied, Rendered, type Reply, text, withWarnings } from '@transitd/http';
 import type { Services } from '@transitd/node';
-import {
-  type BatchReply,
-  batchItemsMax,
-  cmacBytesMin,
-  type ItemResult,
-  type KeyTraits,
-  type RandomSource,
-  type TransitEngine,
-} from '@transitd/transit-engine';
+import type { BatchReply, ItemResult, RandomSource, TransitEngine } from '@transitd/transit-engine';
 import {
   type Call,
   type GatewayContext,
@@ -37,7 +11,7 @@ import {
   type OperationDescription,
   type Params,
 } from '../operation/operation.ts';
-import { type BatchFields, readInput, withoutEffect } from './members-without-effect.ts';
+import { DataReader, type DataRequest, type DataSchema, requestFields, withoutEffect } from './data-fields.ts';
 
 /** Returns the engine of the mount in the path. */
 export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'params' | 'path'>): TransitEngine {
@@ -62,7 +36,7 @@ const badOverride = 'invalid HTTP response code override from partial_failure_re
 const isFailure = <R>(result: ItemResult<R>): result is Extract<ItemResult<R>, { readonly error: string }> => 'error' in result;
 
 async function batchReply<R extends object>(
-  { render, failedItem = '' }: Pick<DataOperation<FieldSchema, R>, 'render' | 'failedItem'>,
+  { render, failedItem = '' }: Pick<DataOperation<DataSchema, R>, 'render' | 'failedItem'>,
   { results, outcome }: BatchReply<R>,
   requestedStatus: number | undefined,
   warnings: readonly string[],
@@ -121,7 +95,7 @@ async function isUsedDenied(
 }
 
 /** Declaration of one operation on data. */
-interface DataOperation<S extends FieldSchema, R extends object> extends OperationDescription<S> {
+interface DataOperation<S extends DataSchema, R extends object> extends Omit<OperationDescription, 'takes'> {
   readonly name: string;
   /** Path parameters after `:mount/<word>`. The first `required` parameters are required, the others optional. */
   readonly path: { readonly params: readonly string[]; readonly required: number };
@@ -134,22 +108,20 @@ interface DataOperation<S extends FieldSchema, R extends object> extends Operati
    * Yields the values that will actually be used (decisions 13 and 87), for values that may come from the body, from an input or from a
    * default. It is a generator, because a batch may have one value for each item.
    */
-  uses?(values: Fields<S>['values']): Iterable<Use>;
+  uses?(request: DataRequest<S>): Iterable<Use>;
   /** Maps path parameters to fields, if their meaning depends on their value. */
   pathFields?(params: Params): Readonly<Record<string, string>>;
-  execute(engine: TransitEngine, values: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
+  execute(engine: TransitEngine, request: DataRequest<S>, caller: Caller): Promise<R | BatchReply<R>>;
   /** Returns the members of one result as JSON text. In a batch some members have a different name. */
   render(result: R, inBatch: boolean): string;
   /** Members next to `error` in a failed item, as JSON text. */
   readonly failedItem?: string;
   /** @throws RequestError `invalid_request` for values that no key uses */
-  check?(values: Fields<S>['values']): void;
+  check?(request: DataRequest<S>): void;
+  /** Returns the kind of what the request verifies; some fields have no effect on it. */
+  kindOf?(request: DataRequest<S>): string;
   /** Returns warnings about members that were sent but are not used. */
-  ignored?(values: Fields<S>['values']): readonly string[];
-  /** Members of an item that the request may have too, as the value for all items. */
-  readonly forAllItems?: readonly (keyof typeof itemMembers)[];
-  /** Fields that only some keys use: whether this key uses them. */
-  readonly usedBy?: { readonly [Name in keyof S]?: (key: KeyTraits, values: Fields<S>['values']) => boolean };
+  ignored?(request: DataRequest<S>): readonly string[];
   /** Returns warnings about the result. */
   warnings?(result: R): readonly string[];
 }
@@ -174,97 +146,41 @@ const isKeyNamed = { pattern: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$', mi
 /** Path parameter. */
 export const keyName = text('Name of the key', { required: true, shape: isKeyNamed });
 
-/** Fields of every operation that accepts a batch. */
-const ofBatches = {
-  partial_failure_response_code: int('HTTP status if some items of a batch fail; not 204, 205 or 304', {
-    default: 400,
-    min: 200,
-    max: 599,
-  }),
-} as const satisfies FieldSchema;
-
-const paddings = ['oaep', 'pkcs1v15'];
-
-export const wholeMacBytes = 16;
-
-/** The lengths of a CMAC that the engine makes: all bytes, or a part that it would also verify. */
-export const macLengths: JsonSchema = {
-  enum: [0, ...Array.from({ length: wholeMacBytes - cmacBytesMin + 1 }, (_, i) => cmacBytesMin + i)],
-};
-
-/** Members of a batch item. Their values are converted as those of a request. */
-export const itemMembers = {
-  plaintext: base64('Plaintext', { required: true }),
-  ciphertext: text('Ciphertext, with its prefix', { required: true, long: true }),
-  context: base64('Key derivation context'),
-  associated_data: base64('Additional authenticated data; not part of the ciphertext'),
-  nonce: base64('Nonce, if the key accepts one'),
-  key_version: int('Key version; 0 for the latest', { min: 0, default: 0 }),
-  padding_scheme: text('Padding scheme, for RSA keys', { oneOf: paddings, default: 'oaep' }),
-  decrypt_padding_scheme: text('Padding scheme for decryption, for RSA keys', { oneOf: paddings, default: 'oaep' }),
-  encrypt_padding_scheme: text('Padding scheme for encryption, for RSA keys', { oneOf: paddings, default: 'oaep' }),
-  input: base64('Input data'),
-  signature: text('Signature to verify', { long: true }),
-  hmac: text('HMAC to verify', { long: true }),
-  cmac: text('CMAC to verify', { long: true }),
-  mac_length: int('Length of the CMAC in bytes; 0 means all 16', { shape: macLengths }),
-  reference: text('Any string; returned with the result of this item'),
-} as const satisfies FieldSchema;
-
-/** Returns the field `batch_input`, whose items have these members. */
-export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Field<'any'> {
-  const items: JsonSchema = object({}, Object.fromEntries(members.map((name) => [name, schemaOf(itemMembers[name])])));
-  const required = members.filter((name) => 'required' in itemMembers[name]);
-  const shape: JsonSchema = {
-    type: 'array',
-    minItems: 1,
-    maxItems: batchItemsMax,
-    items: { ...items, ...(required.length > 0 && { required }) },
-  };
-  return any('Items of a batch; if given, the single input is ignored', { shape });
-}
-
 /** Makes the operation: reads the fields, checks deny rules, calls the engine and renders its result. */
-export function dataOperation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
+export function dataOperation<S extends DataSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
   const { name, capability, mayWrite } = data;
   const named = data.path.params.includes('name') && { name: keyName };
-  const batched = 'batch_input' in data.takes && ofBatches;
-  const takes: FieldSchema = { ...batched, ...named, ...data.takes };
-  const members = Object.keys(takes['batch_input']?.shape?.items?.properties ?? {}) as (keyof typeof itemMembers)[];
-  const batch: BatchFields = {
-    takes,
-    inItems: new Map(members.map((member) => [member, itemMembers[member]])),
-    known: new Set([...Object.keys(takes), ...Object.keys(itemMembers)]),
-    forAllItems: data.forAllItems ?? [],
-  };
-  const usedBy = Object.entries(data.usedBy ?? {});
+  const declared: DataSchema = { ...named, ...data.takes };
+  const takes = requestFields(declared);
+  const reader = new DataReader<S>(declared, takes);
+  const names = Object.keys(declared);
   const run = async ({ services, principal }: GatewayContext, call: Call): Promise<Reply> => {
     const { body, path, params } = call;
     const { mount = '', ...pathParams } = params;
-    const { values: read, warnings } = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
+    const { values, warnings } = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
     const all = [...warnings];
     try {
-      const pending = readInput(batch, read, all);
-      const input = pending instanceof Promise ? await pending : pending;
-      const values = input.values as Fields<S>['values'];
-      data.check?.(values);
-      all.push(...(data.ignored?.(values) ?? []));
-      const uses = data.uses?.(values);
+      const pending = reader.read(values, all);
+      const { request, partialFailureStatus, sets } = pending instanceof Promise ? await pending : pending;
+      data.check?.(request);
+      const kind = data.kindOf?.(request);
+      const isUnused = (field: string): boolean => kind !== undefined && declared[field]?.unusedFor?.includes(kind) === true;
+      const unused = names.filter((field) => isUnused(field) && sets(field));
+      all.push(...withoutEffect(unused, `on the ${kind} to verify`), ...(data.ignored?.(request) ?? []));
+      const uses = data.uses?.(request);
       if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses)))
         throw permissionDenied();
       const caller = { keyName: params.name ?? '', principal, path, sealRandom: services.sealRandom };
       const engine = engineOf(services, call);
-      const asked = usedBy.filter(([field]) => input.sets(field));
+      const asked = names.filter((field) => declared[field]?.usedBy !== undefined && !isUnused(field) && sets(field));
       // Looked up before: a key that this request creates uses all its fields. Told afterwards: a refused caller learns nothing of the key.
       const key = asked.length === 0 ? undefined : await engine.keyTraits(caller.keyName);
-      const reply = await data.execute(engine, values, caller);
+      const reply = await data.execute(engine, request, caller);
       if (key !== undefined) {
-        const unused = asked.filter(([, isUsed]) => isUsed?.(key, values) === false).map(([field]) => field);
-        all.push(...withoutEffect(unused, 'on this key'));
+        const ofOtherKeys = asked.filter((field) => declared[field]?.usedBy?.(key, request) === false);
+        all.push(...withoutEffect(ofOtherKeys, 'on this key'));
       }
-      if ('outcome' in reply) {
-        return await batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, all);
-      }
+      if ('outcome' in reply) return await batchReply(data, reply, partialFailureStatus, all);
       return dataReply(new Rendered(`{${data.render(reply, false)}}`), [...all, ...(data.warnings?.(reply) ?? [])]);
     } catch (error) {
       throw withWarnings(error, all);
@@ -276,7 +192,7 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
     if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
     try {
       const { values } = fields(takes, {}, data.pathFields?.(pathParams) ?? pathParams);
-      const forms = Array.from(data.uses(values as Fields<S>['values']), ({ form }) => form);
+      const forms = Array.from(data.uses(reader.single(values)), ({ form }) => form);
       return forms.flatMap((form) => (form === undefined ? [] : `${mount}/${name}/${form}`));
     } catch {
       return []; // an invalid value: the operation will refuse it

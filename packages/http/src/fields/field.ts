@@ -33,6 +33,10 @@ export interface FieldDetail {
   readonly ignored?: true;
   /** The parser refuses a request that sets the field, with this reason: without it the caller would get less than requested. */
   readonly unsupported?: string;
+  /** Fields of the object. */
+  readonly members?: FieldSchema;
+  /** Fields of each object in the list. */
+  readonly items?: FieldSchema;
   /** Further constraints on the value. */
   readonly shape?: JsonSchema;
 }
@@ -100,16 +104,23 @@ const shapes: Readonly<Record<FieldKind, JsonSchema>> = {
 };
 
 /** Returns the schema of the canonical form of a value; the parser also accepts other forms. */
-export const schemaOf = ({ kind, about, default: absent, oneOf, min, max, shape }: Field): JsonSchema => ({
+export const schemaOf = ({ kind, about, default: absent, oneOf, min, max, members, items, shape }: Field): JsonSchema => ({
   ...shapes[kind],
   description: about,
   ...(absent !== undefined && { default: absent }),
   ...(oneOf && { enum: oneOf }),
   ...(min !== undefined && { minimum: min }),
   ...(max !== undefined && { maximum: max }),
+  ...(members && membersOf(members)),
+  ...(items && { type: 'array', items: membersOf(items) }),
   ...shape,
 });
 
 /** Returns the schema of an object with these fields. */
-export const membersOf = (fields: FieldSchema): JsonSchema =>
-  object({}, Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schemaOf(field)])));
+export function membersOf(fields: FieldSchema): JsonSchema {
+  const required = Object.keys(fields).filter((name) => fields[name]?.required);
+  return {
+    ...object({}, Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schemaOf(field)]))),
+    ...(required.length > 0 && { required }),
+  };
+}

@@ -4,20 +4,26 @@ import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
-import { batchOf, type Item, isBatch, type Operation, type RequestOf } from './operation.ts';
+import type { Item, Operation } from './operation.ts';
 
 export interface CmacItem extends Item {
-  /** base64; required, but may be empty. */
-  readonly input: string | undefined;
+  /** Required, but may be empty. */
+  readonly input?: string | undefined;
   /** Bytes of the MAC: 4 to 16, or 0 for all 16. */
-  readonly macLength: number;
-  /** The same for all items of a request; 0 selects the latest. */
-  readonly keyVersion: number;
+  readonly macLength?: number | undefined;
 }
 
-export interface CmacRequest extends RequestOf<CmacItem> {
-  /** Overrides the `mac_length` of the items; absent when they may set it. */
+interface Shared {
+  /** Bytes of the MACs of items that do not set it. */
+  readonly macLength?: number | undefined;
+  /** Overrides the `macLength` of all items; absent when they may set it. */
   readonly macLengthForAll?: number | undefined;
+  /** 0 selects the latest. */
+  readonly keyVersion?: number | undefined;
+}
+
+export interface CmacRequest extends CmacItem, Shared {
+  readonly items?: readonly CmacItem[] | undefined;
 }
 
 export interface CmacResult {
@@ -26,22 +32,12 @@ export interface CmacResult {
   readonly keyVersion: number;
 }
 
-export const cmacOperation: Operation<CmacRequest, CmacItem, CmacResult> = {
+export const cmacOperation: Operation<CmacRequest, CmacItem, Shared, CmacResult> = {
   name: 'cmac',
-  workOf(request) {
-    const { keyVersion = 0, macLength = 0, macLengthForAll, input } = request;
-    if (!isBatch(request)) return { item: { input, macLength: macLengthForAll ?? macLength, keyVersion, reference: '' } };
-    return batchOf(
-      (members) => ({
-        input: members.optionalText('input'),
-        macLength: macLengthForAll ?? (members.integer('mac_length') || macLength),
-        keyVersion,
-        reference: members.text('reference'),
-      }),
-      request,
-    );
-  },
-  async run(tools, key, { input, macLength, keyVersion }) {
+  shared: (request) => request,
+  async run(tools, key, item, { macLength: forOthers = 0, macLengthForAll, keyVersion }) {
+    const { input } = item;
+    const macLength = macLengthForAll ?? (item.macLength || forOthers);
     checkMakesCmacs(key);
     const version = versionFor('CMAC', key, keyVersion);
     checkMacLength(macLength);

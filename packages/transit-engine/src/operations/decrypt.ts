@@ -5,17 +5,17 @@ import { deriveKey } from '../keys/derivation.ts';
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { decryptManaged } from '../managed/managed-cipher.ts';
 import { TransitError } from '../values/errors.ts';
-import type { ItemMembers } from './batch.ts';
 import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
-import { batchWithContexts, type Item, isBatch, type Operation, type RequestOf, type Tools } from './operation.ts';
+import { checkInputs, type Item, type Operation, type RequestOf, type Tools } from './operation.ts';
 
-/** `ciphertext` is a `svc:v1:…` string, the other texts are base64; empty when absent. */
 export interface DecryptItem extends Item {
-  readonly ciphertext: string;
-  readonly context: string;
-  readonly associatedData: string;
-  readonly nonce: string;
-  readonly paddingScheme: string;
+  /** `svc:v1:…` */
+  readonly ciphertext?: string | undefined;
+  readonly context?: string | undefined;
+  readonly associatedData?: string | undefined;
+  readonly nonce?: string | undefined;
+  /** Not base64. */
+  readonly paddingScheme?: string | undefined;
 }
 
 export type DecryptRequest = RequestOf<DecryptItem>;
@@ -27,35 +27,24 @@ export interface DecryptResult {
 
 export const missingCiphertext = 'missing ciphertext to decrypt';
 
-export const decryptOperation: Operation<DecryptRequest, DecryptItem, DecryptResult> = {
+export const decryptOperation: Operation<DecryptRequest, DecryptItem, void, DecryptResult> = {
   name: 'decrypt',
-  workOf(request) {
-    if (isBatch(request)) return batchWithContexts(readItem, request);
-    const { ciphertext = '', context = '', associatedData = '', nonce = '', paddingScheme = '' } = request;
-    if (ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
-    return { item: { ciphertext, context, associatedData, nonce, paddingScheme, reference: '' } };
-  },
-  run(tools, key, item, index) {
+  shared: (request) => checkInputs<DecryptItem>(request, isText(request.ciphertext), missingCiphertext),
+  run(tools, key, item, _shared, index) {
     checkEncrypts(key, 'decryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
     const padding = paddingOf(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
     const associatedData = associatedDataOf(key, item.associatedData, index);
-    const made = decryptText(tools, key, { ciphertext: item.ciphertext, associatedData, context, nonce, padding });
+    const made = decryptText(tools, key, { ciphertext: item.ciphertext ?? '', associatedData, context, nonce, padding });
     return made instanceof Promise ? made.then(resultOf) : resultOf(made);
   },
 };
 
 const resultOf = (plaintext: Buffer): DecryptResult => ({ plaintext: plaintext.toString('base64') });
 
-const readItem = (members: ItemMembers): DecryptItem => ({
-  ciphertext: members.text('ciphertext'),
-  context: members.text('context'),
-  associatedData: members.text('associated_data'),
-  nonce: members.text('nonce'),
-  paddingScheme: members.text('padding_scheme'),
-  reference: members.text('reference'),
-});
+/** Returns whether a member is present and not empty. */
+export const isText = (text: string | undefined): boolean => text !== undefined && text !== '';
 
 /** A ciphertext string and the decoded inputs of its decryption. */
 export interface DecryptInputs {

@@ -7,25 +7,25 @@ import { contextNonce, deriveConvergent, deriveKey } from '../keys/derivation.ts
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { encryptManaged } from '../managed/managed-cipher.ts';
 import { TransitError } from '../values/errors.ts';
-import type { ItemMembers } from './batch.ts';
 import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
-import { batchWithContexts, type Item, isBatch, type Operation, type RequestOf, type Tools } from './operation.ts';
+import { checkInputs, type Item, type Operation, type Tools } from './operation.ts';
 
-/** Texts are base64, and empty when absent. */
 export interface EncryptItem extends Item {
   /** Required, but may be empty. */
-  readonly plaintext: string | undefined;
-  readonly context: string;
-  readonly associatedData: string;
+  readonly plaintext?: string | undefined;
+  readonly context?: string | undefined;
+  readonly associatedData?: string | undefined;
   /** 0 selects the latest. */
-  readonly keyVersion: number;
-  readonly nonce: string;
-  readonly paddingScheme: string;
+  readonly keyVersion?: number | undefined;
+  readonly nonce?: string | undefined;
+  /** Not base64. */
+  readonly paddingScheme?: string | undefined;
 }
 
 /** Creates the key if none of that name exists and the caller may create it. */
-export interface EncryptRequest extends RequestOf<EncryptItem> {
+export interface EncryptRequest extends EncryptItem {
+  readonly items?: readonly EncryptItem[] | undefined;
   /** Type of a created key. */
   readonly type?: string | undefined;
   /** For a created key. */
@@ -42,15 +42,10 @@ export interface EncryptResult {
 
 const missingPlaintext = 'missing plaintext to encrypt';
 
-export const encryptOperation: Operation<EncryptRequest, EncryptItem, EncryptResult> = {
+export const encryptOperation: Operation<EncryptRequest, EncryptItem, void, EncryptResult> = {
   name: 'encrypt',
-  workOf(request) {
-    if (isBatch(request)) return batchWithContexts(readItem, request);
-    const { plaintext, context = '', associatedData = '', keyVersion = 0, nonce = '', paddingScheme = '' } = request;
-    if (plaintext === undefined) throw new TransitError('invalid_request', missingPlaintext);
-    return { item: { plaintext, context, associatedData, keyVersion, nonce, paddingScheme, reference: '' } };
-  },
-  run(tools, key, item, index) {
+  shared: (request) => checkInputs<EncryptItem>(request, request.plaintext !== undefined, missingPlaintext),
+  run(tools, key, item, _shared, index) {
     checkEncrypts(key, 'encryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
@@ -62,16 +57,6 @@ export const encryptOperation: Operation<EncryptRequest, EncryptItem, EncryptRes
     return encryptBytes(tools, key, { version, plaintext, associatedData, context, nonce, padding });
   },
 };
-
-const readItem = (members: ItemMembers): EncryptItem => ({
-  plaintext: members.optionalText('plaintext'),
-  context: members.text('context'),
-  associatedData: members.text('associated_data'),
-  keyVersion: members.integer('key_version'),
-  nonce: members.text('nonce'),
-  paddingScheme: members.text('padding_scheme'),
-  reference: members.text('reference'),
-});
 
 /** The decoded inputs of one encryption. */
 export interface EncryptInputs {

@@ -11,9 +11,9 @@ import { encryptionKeyNotFound, TransitError } from '../values/errors.ts';
 import { commitAndWipe, wipe } from '../values/secrets.ts';
 import type { BatchReply } from './batch.ts';
 import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './datakey.ts';
-import { type DecryptRequest, type DecryptResult, decryptOperation } from './decrypt.ts';
-import { type EncryptItem, type EncryptRequest, type EncryptResult, encryptOperation } from './encrypt.ts';
-import { observed, perform, runUnder, type Tools, underKey, type Work } from './operation.ts';
+import { type DecryptRequest, type DecryptResult, decryptOperation, isText } from './decrypt.ts';
+import { type EncryptRequest, type EncryptResult, encryptOperation } from './encrypt.ts';
+import { observed, perform, runUnder, type Tools, underKey } from './operation.ts';
 import { type RewrapRequest, rewrapOperation } from './rewrap.ts';
 
 /** The parts of the engine that encryption uses. */
@@ -42,13 +42,12 @@ export class Encryption {
    */
   async encrypt(name: string, request: EncryptRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
     const { store, paths, keys } = this.#parts;
-    const pending = encryptOperation.workOf(request);
-    const work = pending instanceof Promise ? await pending : pending;
+    encryptOperation.shared(request);
     const key = keys.cached(name) ?? (await keys.key(name));
-    if (key !== undefined) return this.#encryptUnderExistingKey(name, request, work);
+    if (key !== undefined) return this.#encryptUnderExistingKey(name, request);
     if (!request.mayCreate) throw denied();
     if ((await readKeysConfig(store, paths)).disableUpsert) throw encryptionKeyNotFound();
-    return this.#encryptUnderNewKey(name, request, work);
+    return this.#encryptUnderNewKey(name, request);
   }
 
   /** @throws TransitError */
@@ -68,32 +67,32 @@ export class Encryption {
     return underKey(tools, name, (key) => observed(tools, 1, () => makeDatakey(tools, key, request)), encryptionKeyNotFound);
   }
 
-  #encryptUnderExistingKey(name: string, { mayUpdate }: EncryptRequest, work: Work<EncryptItem>) {
-    if (!mayUpdate) throw denied();
+  #encryptUnderExistingKey(name: string, request: EncryptRequest) {
+    if (!request.mayUpdate) throw denied();
     const { tools } = this.#parts;
-    return underKey(tools, name, (key) => runUnder(encryptOperation, tools, key, work), encryptionKeyNotFound);
+    return underKey(tools, name, (key) => runUnder(encryptOperation, tools, key, request, undefined), encryptionKeyNotFound);
   }
 
-  async #encryptUnderNewKey(name: string, request: EncryptRequest, work: Work<EncryptItem>) {
+  async #encryptUnderNewKey(name: string, request: EncryptRequest) {
     const { changes, confirmations } = this.#parts;
     // Without a confirmation, the ciphertext is dropped: a promotion could lose its key.
     const { made } = await confirmations.making(name, (isHeld) =>
-      changes.run(name, () => this.#encryptAndStore(name, request, work, isHeld)),
+      changes.run(name, () => this.#encryptAndStore(name, request, isHeld)),
     );
     return made;
   }
 
   /** Returns undefined if the key could not be stored because something changed in the meantime. */
-  async #encryptAndStore(name: string, request: EncryptRequest, work: Work<EncryptItem>, isHeld: boolean) {
+  async #encryptAndStore(name: string, request: EncryptRequest, isHeld: boolean) {
     const { store, paths, keys, tools, now } = this.#parts;
-    if ((await keys.key(name)) !== undefined) return this.#encryptUnderExistingKey(name, request, work);
-    const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request, work)), now(), {
+    if ((await keys.key(name)) !== undefined) return this.#encryptUnderExistingKey(name, request);
+    const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request)), now(), {
       forUse: true,
       isHeld,
       observer: tools.observer,
     });
     try {
-      const reply = await runUnder(encryptOperation, tools, key, work);
+      const reply = await runUnder(encryptOperation, tools, key, request, undefined);
       keys.assertOpen();
       const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
       return nothingDone || (await commitAndWipe(store, transaction)) !== undefined ? reply : undefined;
@@ -107,9 +106,8 @@ export class Encryption {
  * Returns the settings of a key that an encryption creates. The key is derived exactly when the first item has a context.
  * @throws TransitError `invalid_request`
  */
-function upsertSettings({ type, convergentEncryption }: EncryptRequest, work: Work<EncryptItem>): CreateKeyRequest {
-  const first = 'item' in work ? work.item : work.items[0];
-  const derived = first !== undefined && first.context !== '';
+function upsertSettings({ type, convergentEncryption, context, items }: EncryptRequest): CreateKeyRequest {
+  const derived = isText(items === undefined ? context : items[0]?.context);
   if (type !== undefined && !keyType(type).supportsEncryption) {
     throw new TransitError('invalid_request', `key type ${type} not supported for this operation`);
   }

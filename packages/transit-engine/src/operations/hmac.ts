@@ -6,18 +6,22 @@ import { printableName } from '../formats/printable-name.ts';
 import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
-import { batchOf, type Item, isBatch, type Operation, type RequestOf } from './operation.ts';
+import type { Item, Operation } from './operation.ts';
 
 export interface HmacItem extends Item {
-  /** base64; required, but may be empty. */
-  readonly input: string | undefined;
-  /** The same for all items of a request. */
-  readonly algorithm: string;
-  /** The same for all items of a request; 0 selects the latest. */
-  readonly keyVersion: number;
+  /** Required, but may be empty. */
+  readonly input?: string | undefined;
 }
 
-export type HmacRequest = RequestOf<HmacItem>;
+interface Shared {
+  readonly algorithm?: string | undefined;
+  /** 0 selects the latest. */
+  readonly keyVersion?: number | undefined;
+}
+
+export interface HmacRequest extends HmacItem, Shared {
+  readonly items?: readonly HmacItem[] | undefined;
+}
 
 export interface HmacResult {
   /** `svc:v1:…` */
@@ -25,22 +29,10 @@ export interface HmacResult {
   readonly keyVersion: number;
 }
 
-export const hmacOperation: Operation<HmacRequest, HmacItem, HmacResult> = {
+export const hmacOperation: Operation<HmacRequest, HmacItem, Shared, HmacResult> = {
   name: 'hmac',
-  workOf(request) {
-    const { algorithm = defaultHash, keyVersion = 0, input } = request;
-    if (!isBatch(request)) return { item: { input, algorithm, keyVersion, reference: '' } };
-    return batchOf(
-      (members) => ({
-        input: members.optionalText('input'),
-        algorithm,
-        keyVersion,
-        reference: members.text('reference'),
-      }),
-      request,
-    );
-  },
-  async run(tools, key, { input, algorithm, keyVersion }) {
+  shared: (request) => request,
+  async run(tools, key, { input }, { algorithm = defaultHash, keyVersion }) {
     const hash = hmacAlgorithm(algorithm);
     if (hash === undefined) throw new TransitError('not_supported', `unsupported algorithm "${printableName(algorithm)}"`);
     const version = versionFor('HMAC', key, keyVersion);

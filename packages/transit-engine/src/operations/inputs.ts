@@ -11,7 +11,7 @@ export const defaultPadding = 'oaep';
 const paddingSchemes: readonly string[] = [defaultPadding, 'pkcs1v15'];
 
 /** Decodes the context, which selects a derived key. On keys that are not derived, the result is empty, but the context must be base64. */
-export function contextOf({ record }: LoadedKey, context: string): Uint8Array {
+export function contextOf({ record }: LoadedKey, context = ''): Uint8Array {
   const bytes = context === '' ? noBytes : decodeBase64(context);
   if (!record.derived) return noBytes;
   if (bytes.length > 0) return bytes;
@@ -23,7 +23,7 @@ export function contextOf({ record }: LoadedKey, context: string): Uint8Array {
 }
 
 /** Decodes the context of a signature, for which the error text for invalid base64 differs. */
-export function signingContextOf(key: LoadedKey, context: string): Uint8Array {
+export function signingContextOf(key: LoadedKey, context = ''): Uint8Array {
   checkText('context', context);
   return contextOf(key, context);
 }
@@ -53,8 +53,8 @@ export function bytesOf(input: string | undefined, missing = 'missing input'): B
 }
 
 /** Decodes associated data, which only AEADs and managed keys support. */
-export function associatedDataOf({ type }: LoadedKey, associatedData: string, index: number): Uint8Array {
-  if (associatedData === '') return noBytes;
+export function associatedDataOf({ type }: LoadedKey, associatedData: string | undefined, index: number): Uint8Array {
+  if (associatedData === undefined || associatedData === '') return noBytes;
   if (type.aead === undefined && !type.managed) {
     const refusal = `'[${index}].associated_data' provided for non-AEAD cipher suite ${type.name}`;
     throw new TransitError('invalid_request', refusal);
@@ -80,7 +80,7 @@ export function checkEncrypts({ type }: LoadedKey, purpose: 'encryption' | 'decr
  * that version. Managed keys accept one. Other keys refuse it.
  * @returns 12 bytes, or none
  */
-export function nonceOf({ record, type }: LoadedKey, nonce: string): Uint8Array {
+export function nonceOf({ record, type }: LoadedKey, nonce = ''): Uint8Array {
   if (type.managed) return vectorOf(nonce);
   if (!record.convergent || convergenceOf(record) !== 1) {
     if (nonce === '') return noBytes;
@@ -101,7 +101,11 @@ function vectorOf(nonce: string): Uint8Array {
 }
 
 /** Returns the padding scheme, which only RSA uses. @param name - the member with the scheme @throws TransitError `invalid_request` */
-export function paddingOf({ type }: LoadedKey, { name, scheme }: { name: string; scheme: string }, index: number): string {
+export function paddingOf(
+  { type }: LoadedKey,
+  { name, scheme = '' }: { readonly name: string; readonly scheme: string | undefined },
+  index: number,
+): string {
   const fault = paddingFault(type, scheme);
   if (fault !== undefined) throw new TransitError('invalid_request', `'[${index}].${name}' invalid: ${fault}`);
   return scheme === '' ? defaultPadding : scheme;

@@ -10,7 +10,7 @@ export type VersionPurpose = 'encryption' | 'signing' | 'HMAC' | 'CMAC';
  * @param requested - 0 selects the latest
  * @throws TransitError `key_version_unavailable`, `unconfirmed`
  */
-export function versionFor(purpose: VersionPurpose, { record }: LoadedKey, requested: number): number {
+export function versionFor(purpose: VersionPurpose, { record }: LoadedKey, requested = 0): number {
   const { minEncryptionVersion, minDecryptionVersion } = record;
   const latestVersion = latestUsable(record);
   if (requested === 0) return latestVersion;

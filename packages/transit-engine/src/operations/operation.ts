@@ -4,7 +4,7 @@ import { apiNameOf, type KeyType } from '../keys/key-type.ts';
 import type { GenerationObserver } from '../keys/new-version.ts';
 import type { ManagedKeys } from '../managed/provider.ts';
 import { TransitError } from '../values/errors.ts';
-import { type BatchReply, checkContexts, type ItemMembers, parseBatch, runItems } from './batch.ts';
+import { type BatchReply, checkContexts, runItems } from './batch.ts';
 
 /** Reports when keys are used, and when their material is generated. */
 export interface UseObserver extends GenerationObserver {
@@ -24,30 +24,22 @@ export interface Tools {
   readonly observer?: UseObserver | undefined;
 }
 
-/** Fields of every item. */
+/** One input of an operation. Texts are base64 if nothing else is said. An absent text is empty, an absent number 0. */
 export interface Item {
-  /** The item's `reference`, which is returned with its result; batches only. Empty when absent. */
-  readonly reference: string;
+  /** Returned with the result of this item; batches only. */
+  readonly reference?: string | undefined;
 }
 
-/** The members of a request for one input, each optional, or `batchInput`, which is JSON of any form. Null counts as absent. */
-export type RequestOf<I> = { readonly [Member in keyof Omit<I, 'reference'>]?: I[Member] | undefined } & {
-  readonly batchInput?: unknown;
-};
-
-/** The input of a request: one item, or the items of a batch. */
-export type Work<I> = { readonly item: I } | { readonly items: readonly I[] };
-
-/** Reading a batch yields to the event loop, so it returns a promise. Reading a single item does not. */
-export type PendingWork<I> = Work<I> | Promise<Work<I>>;
+/** A single input, or the items of a batch. Beside items, the members of the single input do not count. */
+export type RequestOf<I extends Item> = I & { readonly items?: readonly I[] | undefined };
 
 /** An operation with a key. */
-export interface Operation<Request, I extends Item, R extends object> {
+export interface Operation<Request extends RequestOf<I>, I extends Item, Shared, R extends object> {
   readonly name: string;
-  /** Reads the input of a request. @throws TransitError `invalid_request` */
-  readonly workOf: (request: Request) => PendingWork<I>;
+  /** Checks the request as a whole, and returns what all its items share. @throws TransitError `invalid_request` */
+  readonly shared: (request: Request) => Shared;
   /** Processes one item. @param index - position in the batch, 0 without one; some error texts contain it */
-  readonly run: (tools: Tools, key: LoadedKey, item: I, index: number) => R | Promise<R>;
+  readonly run: (tools: Tools, key: LoadedKey, item: I, shared: Shared, index: number) => R | Promise<R>;
 }
 
 /**
@@ -61,16 +53,15 @@ const attemptsMax = 5;
  * @throws TransitError when a request without a batch is refused
  * @throws StoreError `sealed` when the keys are closed before the end
  */
-export async function perform<Request, I extends Item, R extends object>(
-  operation: Operation<Request, I, R>,
+export async function perform<Request extends RequestOf<I>, I extends Item, Shared, R extends object>(
+  operation: Operation<Request, I, Shared, R>,
   tools: Tools,
   name: string,
   request: Request,
   missing: () => TransitError,
 ): Promise<R | BatchReply<R>> {
-  const pending = operation.workOf(request);
-  const work = pending instanceof Promise ? await pending : pending;
-  return underKey(tools, name, (key) => runUnder(operation, tools, key, work), missing);
+  const shared = operation.shared(request);
+  return underKey(tools, name, (key) => runUnder(operation, tools, key, request, shared), missing);
 }
 
 /** Calls `use` with the current state of a key, and again with a newer state if a version disappears meanwhile. */
@@ -95,18 +86,19 @@ export async function underKey<R>(
 }
 
 /** Processes all items under one state of a key. The caller checks with `assertOpen` that the result may be returned. */
-export function runUnder<I extends Item, R extends object>(
-  { run }: Pick<Operation<never, I, R>, 'run'>,
+export function runUnder<Request extends RequestOf<I>, I extends Item, Shared, R extends object>(
+  { run }: Pick<Operation<Request, I, Shared, R>, 'run'>,
   tools: Tools,
   key: LoadedKey,
-  work: Work<I>,
+  request: Request,
+  shared: Shared,
 ): R | BatchReply<R> | Promise<R | BatchReply<R>> {
-  return observed<R | BatchReply<R>>(tools, 'item' in work ? 1 : work.items.length, () => {
-    if ('item' in work) return run(tools, key, work.item, 0);
-    const { items } = work;
+  const { items } = request;
+  return observed<R | BatchReply<R>>(tools, items?.length ?? 1, () => {
+    if (items === undefined) return run(tools, key, request, shared, 0);
     checkItems(key.type, items.length);
     return runItems<I, R>(items, {
-      operation: (item, index) => run(tools, key, item, index),
+      operation: (item, index) => run(tools, key, item, shared, index),
       onResume: () => tools.keys.assertOpen(),
     });
   });
@@ -142,21 +134,16 @@ export function observed<R>({ observer }: Pick<Tools, 'observer'>, items: number
   return made;
 }
 
-export const isBatch = ({ batchInput }: { readonly batchInput?: unknown }): boolean =>
-  batchInput !== undefined && batchInput !== null;
-
-/** @throws TransitError `invalid_request` */
-export const batchOf = async <I extends Item>(
-  read: (members: ItemMembers) => I,
-  { batchInput }: { readonly batchInput?: unknown },
-): Promise<{ readonly items: readonly I[] }> => ({ items: await parseBatch(batchInput, read) });
-
-/** Reads a batch whose items either all have a context or all have none. @throws TransitError `invalid_request` */
-export async function batchWithContexts<I extends Item & { readonly context: string }>(
-  read: (members: ItemMembers) => I,
-  request: { readonly batchInput?: unknown },
-): Promise<Work<I>> {
-  const work = await batchOf(read, request);
-  checkContexts(work.items);
-  return work;
+/**
+ * Checks the inputs of an operation whose items either all have a context or all have none.
+ * @param missing - the refusal of a single input without the member that every input needs
+ * @throws TransitError `invalid_request`
+ */
+export function checkInputs<I extends Item & { readonly context?: string | undefined }>(
+  request: RequestOf<I>,
+  hasInput: boolean,
+  missing: string,
+): void {
+  if (request.items !== undefined) checkContexts(request.items);
+  else if (!hasInput) throw new TransitError('invalid_request', missing);
 }

@@ -3,28 +3,24 @@ import type { SigningOptions } from '../key-pairs/key-pair.ts';
 import { TransitError } from '../values/errors.ts';
 import { bytesOf, signingContextOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
-import { batchOf, type Item, isBatch, type Operation } from './operation.ts';
+import type { Item, Operation } from './operation.ts';
 import { type SignatureSettings, signingOptions } from './signature-settings.ts';
 import { signingPair } from './signing-pair.ts';
 
-/** One input, or `batchInput`: JSON of any form. Null counts as absent. */
-export interface SignRequest extends SignatureSettings {
-  /** base64. */
+export interface SignItem extends Item {
+  /** Required, but may be empty. */
   readonly input?: string | undefined;
   readonly context?: string | undefined;
-  /** 0 selects the latest. */
-  readonly keyVersion?: number | undefined;
-  readonly batchInput?: unknown;
 }
 
-export interface SignItem extends Item {
-  /** base64; required, but may be empty. */
-  readonly input: string | undefined;
-  /** base64; empty when absent. */
-  readonly context: string;
-  /** The same for all items of a request; 0 selects the latest. */
-  readonly keyVersion: number;
-  /** The same for all items of a request. */
+export interface SignRequest extends SignatureSettings, SignItem {
+  /** For all items; 0 selects the latest. */
+  readonly keyVersion?: number | undefined;
+  readonly items?: readonly SignItem[] | undefined;
+}
+
+interface Shared {
+  readonly keyVersion: number | undefined;
   readonly options: SigningOptions;
 }
 
@@ -36,24 +32,10 @@ export interface SignResult {
   readonly publicKey?: string;
 }
 
-export const signOperation: Operation<SignRequest, SignItem, SignResult> = {
+export const signOperation: Operation<SignRequest, SignItem, Shared, SignResult> = {
   name: 'sign',
-  workOf(request) {
-    const options = signingOptions(request);
-    const { input, context = '', keyVersion = 0 } = request;
-    if (!isBatch(request)) return { item: { input, context, keyVersion, options, reference: '' } };
-    return batchOf(
-      (members) => ({
-        input: members.optionalText('input'),
-        context: members.text('context'),
-        keyVersion,
-        options,
-        reference: members.text('reference'),
-      }),
-      request,
-    );
-  },
-  async run(tools, key, { input, context, keyVersion, options }) {
+  shared: (request) => ({ keyVersion: request.keyVersion, options: signingOptions(request) }),
+  async run(tools, key, { input, context }, { keyVersion, options }) {
     if (!key.type.supportsSigning) {
       throw new TransitError('not_supported', `key type ${key.type.name} does not support signing`);
     }

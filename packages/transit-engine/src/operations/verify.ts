@@ -7,12 +7,11 @@ import { printableName } from '../formats/printable-name.ts';
 import type { SigningOptions } from '../key-pairs/key-pair.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
 import { TransitError } from '../values/errors.ts';
-import type { ItemMembers } from './batch.ts';
 import { checkMacLength, checkMakesCmacs, cmacUnder } from './cmac.ts';
 import { hmacOf } from './hmac.ts';
 import { bytesOf, signingContextOf } from './inputs.ts';
 import { parseMac } from './mac-text.ts';
-import { batchOf, type Item, isBatch, type Operation, type Tools, type Work } from './operation.ts';
+import type { Item, Operation, Tools } from './operation.ts';
 import { type SignatureSettings, signingOptions } from './signature-settings.ts';
 import { signingPair } from './signing-pair.ts';
 
@@ -20,31 +19,28 @@ import { signingPair } from './signing-pair.ts';
 const verifiable = ['signature', 'hmac', 'cmac'] as const;
 export type Verifiable = (typeof verifiable)[number];
 
-/** One of `signature`, `hmac` and `cmac`, or a batch of one kind. */
-export type VerifyRequest = SignatureSettings & { readonly [Kind in Verifiable]?: string | undefined } & {
-  /** Hash of an HMAC; `hashAlgorithm` when absent. */
-  readonly hmacAlgorithm?: string | undefined;
+/** Has one of `signature`, `hmac` and `cmac`. */
+export type VerifyItem = Item & { readonly [Kind in Verifiable]?: string | undefined } & {
+  /** Required, but may be empty. */
   readonly input?: string | undefined;
+  /** Used for signatures only. */
   readonly context?: string | undefined;
-  /** Bytes of the CMAC; 0 for the length that the key demands. */
+  /** Bytes of the CMAC; 0 for the length of the request or, without one, the length that the key demands. */
   readonly macLength?: number | undefined;
-  readonly batchInput?: unknown;
 };
 
-export interface VerifyItem extends Item {
-  /** base64; required, but may be empty. */
-  readonly input: string | undefined;
-  /** The kind of `value`. */
+/** All items are of one kind. */
+export type VerifyRequest = SignatureSettings &
+  VerifyItem & {
+    readonly items?: readonly VerifyItem[] | undefined;
+  };
+
+interface Shared {
   readonly kind: Verifiable;
-  /** `svc:v1:…` */
-  readonly value: string;
-  /** base64; empty when absent. Used for signatures only. */
-  readonly context: string;
-  /** Bytes of the CMAC, if the request says them; otherwise 0. Used for CMACs only. */
+  /** Bytes of the CMACs of items that do not say it; 0 for the length that the key demands. */
   readonly macLength: number;
-  /** The same for all items of a request. */
   readonly hashAlgorithm: string;
-  /** Settings of signatures; the same for all items of a request. */
+  /** For signatures only. */
   readonly options?: SigningOptions;
 }
 
@@ -52,62 +48,42 @@ export interface VerifyResult {
   readonly valid: boolean;
 }
 
-export const verifyOperation: Operation<VerifyRequest, VerifyItem, VerifyResult> = {
+export const verifyOperation: Operation<VerifyRequest, VerifyItem, Shared, VerifyResult> = {
   name: 'verify',
-  workOf(request) {
-    if (isBatch(request)) return readBatch(request);
-    const { input, context = '', macLength = 0 } = request;
-    const [kind, ...more] = kindsIn([request]);
-    if (kind === undefined) {
-      throw new TransitError('invalid_request', "none of 'signature', 'hmac' and 'cmac' was given to verify");
-    }
-    if (more.length > 0) throw new TransitError('invalid_request', "provide one of 'signature', 'hmac' or 'cmac'");
-    const value = request[kind] ?? '';
-    return { item: { input, context, macLength, kind, value, ...settingsFor(kind, request), reference: '' } };
+  shared(request) {
+    const kind = request.items === undefined ? kindOf(request) : kindOfAll(request.items);
+    return { kind, macLength: request.macLength ?? 0, ...settingsFor(kind, request) };
   },
-  async run(tools, key, item) {
-    return { valid: await checks[item.kind](tools, key, item) };
+  async run(tools, key, item, shared) {
+    return { valid: await checks[shared.kind](tools, key, item, shared) };
   },
 };
 
-/** Reads items that all verify the same kind. */
-async function readBatch(request: VerifyRequest): Promise<Work<VerifyItem>> {
-  const { items } = await batchOf(readItem, request);
-  const kinds = kindsIn(items);
-  const [kind] = kinds;
+/** Returns the kind of a single input. @throws TransitError `invalid_request` */
+function kindOf(request: VerifyRequest): Verifiable {
+  const [kind, ...more] = kindsIn([request]);
+  if (kind === undefined) {
+    throw new TransitError('invalid_request', "none of 'signature', 'hmac' and 'cmac' was given to verify");
+  }
+  if (more.length > 0) throw new TransitError('invalid_request', "provide one of 'signature', 'hmac' or 'cmac'");
+  return kind;
+}
+
+/** Returns the kind of all items. @throws TransitError `invalid_request` */
+function kindOfAll(items: readonly VerifyItem[]): Verifiable {
+  const [kind, ...more] = kindsIn(items);
   if (kind === undefined) {
     throw new TransitError('invalid_request', "no batch_input elements have 'signature', 'hmac' or 'cmac'");
   }
-  if (kinds.length > 1) {
+  if (more.length > 0) {
     const refusal = "elements of batch_input must all provide either 'signature', 'hmac' or 'cmac'";
     throw new TransitError('invalid_request', refusal);
   }
   if (!items.every((item) => item[kind] !== undefined)) {
     throw new TransitError('invalid_request', `some elements of batch_input are missing '${kind}'`);
   }
-  const settings = settingsFor(kind, request);
-  return {
-    items: items.map(({ input, context, macLength, reference, [kind]: value }) => ({
-      input,
-      context,
-      macLength: macLength || (request.macLength ?? 0),
-      kind,
-      value: value ?? '',
-      ...settings,
-      reference,
-    })),
-  };
+  return kind;
 }
-
-const readItem = (members: ItemMembers) => ({
-  input: members.optionalText('input'),
-  context: members.text('context'),
-  signature: members.optionalText('signature'),
-  hmac: members.optionalText('hmac'),
-  cmac: members.optionalText('cmac'),
-  macLength: members.integer('mac_length'),
-  reference: members.text('reference'),
-});
 
 /**
  * Returns the kinds that the request gives; a valid request gives exactly one. Some clients send members that they do not use as empty
@@ -120,13 +96,14 @@ function kindsIn(given: readonly { readonly [Kind in Verifiable]?: string | unde
 }
 
 /** MACs use no setting except the hash; the other settings are checked for signatures only. */
-function settingsFor(kind: Verifiable, settings: VerifyRequest): Pick<VerifyItem, 'hashAlgorithm' | 'options'> {
-  const hashAlgorithm = (kind === 'hmac' && settings.hmacAlgorithm) || settings.hashAlgorithm || defaultHash;
+function settingsFor(kind: Verifiable, settings: VerifyRequest): Pick<Shared, 'hashAlgorithm' | 'options'> {
+  const hashAlgorithm = settings.hashAlgorithm || defaultHash;
   return kind === 'signature' ? { hashAlgorithm, options: signingOptions(settings) } : { hashAlgorithm };
 }
 
-const checks: Readonly<Record<Verifiable, (tools: Tools, key: LoadedKey, item: VerifyItem) => Promise<boolean>>> = {
-  async signature(tools, key, { input, value, context, options }) {
+type Check = (tools: Tools, key: LoadedKey, item: VerifyItem, shared: Shared) => Promise<boolean>;
+const checks: Readonly<Record<Verifiable, Check>> = {
+  async signature(tools, key, { input, signature: value = '', context }, { options }) {
     if (!key.type.supportsSigning) {
       throw new TransitError('not_supported', `key type ${key.type.name} does not support verification`);
     }
@@ -137,7 +114,7 @@ const checks: Readonly<Record<Verifiable, (tools: Tools, key: LoadedKey, item: V
     return pair.verify(message, signature, options);
   },
 
-  async hmac(tools, key, { input, value, hashAlgorithm }) {
+  async hmac(tools, key, { input, hmac: value = '' }, { hashAlgorithm }) {
     const hash = hmacAlgorithm(hashAlgorithm);
     if (hash === undefined) throw new TransitError('not_supported', `invalid hash algorithm "${printableName(hashAlgorithm)}"`);
     const { version, mac } = parseMac('HMAC', key, value, tools.prefix);
@@ -146,10 +123,10 @@ const checks: Readonly<Record<Verifiable, (tools: Tools, key: LoadedKey, item: V
     return sameBytes(mac, await hmacOf(hash, hmacKey, message));
   },
 
-  async cmac(tools, key, { input, value, macLength }) {
+  async cmac(tools, key, { input, cmac: value = '', macLength }, shared) {
     checkMakesCmacs(key);
     const { version, mac } = parseMac('CMAC', key, value, tools.prefix);
-    checkStrength(key, mac.length, macLength);
+    checkStrength(key, mac.length, macLength || shared.macLength);
     const message = bytesOf(input);
     const whole = await cmacUnder(key.versions.get(version) ?? (await tools.keys.loadVersion(key, version)), message);
     return sameBytes(mac, whole.subarray(0, mac.length));

@@ -104,16 +104,16 @@ describe('keys of type ml-dsa', function () {
     const { engine } = newEngine();
     await engine.createKey('m', { type: 'ml-dsa', parameterSet: '44' });
     await engine.createKey('h', hybrid('44', 'ed25519'));
-    const batchInput = Array(10_001).fill({ input: fox, signature: 'x' });
+    const items = Array(10_001).fill({ input: fox, signature: 'x' });
     for (const [name, type] of [
       ['m', 'ml-dsa'],
       ['h', 'hybrid'],
     ] as const) {
       const refused = { message: `batch input holds more than 10000 items, the most for a key of type ${type}` };
-      expect(await refusalOf(engine.signing.sign(name, { batchInput }))).to.include(refused);
-      expect(await refusalOf(engine.signing.verify(name, { batchInput }))).to.include(refused);
+      expect(await refusalOf(engine.signing.sign(name, { items }))).to.include(refused);
+      expect(await refusalOf(engine.signing.verify(name, { items }))).to.include(refused);
     }
-    const most = await engine.signing.verify('m', { batchInput: batchInput.slice(1) });
+    const most = await engine.signing.verify('m', { items: items.slice(1) });
     expect('results' in most && most.results.length).to.equal(10_000);
   });
 

@@ -253,7 +253,7 @@ describe('keys of type managed_key', function () {
       asked += 1;
       throw new TransitError('managed_key_unavailable', 'managed key aes: the token did not answer in time');
     };
-    const request = { ...anything, batchInput: [{ plaintext: fox }, { plaintext: fox }, { plaintext: fox }] };
+    const request = { ...anything, items: [{ plaintext: fox }, { plaintext: fox }, { plaintext: fox }] };
     expect((await refusalOf(engine.encryption.encrypt('k', request))).code).to.equal('managed_key_unavailable');
     expect(asked).to.equal(1);
   });

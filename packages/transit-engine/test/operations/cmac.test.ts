@@ -38,7 +38,7 @@ describe('cmac', () => {
     expect(await cmacOne(engine, 'k', { input: fox, macLength: 8 })).to.equal(shortened(whole, 8));
     expect(await cmacOne(engine, 'k', { input: fox, macLength: 8, macLengthForAll: 4 })).to.equal(shortened(whole, 4));
     const lengths = async (request: CmacRequest): Promise<readonly number[]> => {
-      const reply = await engine.signing.cmac('k', { ...request, batchInput: [{ input: fox }, { input: fox, mac_length: 5 }] });
+      const reply = await engine.signing.cmac('k', { ...request, items: [{ input: fox }, { input: fox, macLength: 5 }] });
       if (!('results' in reply)) throw new Error('the request was a batch');
       return reply.results.map((result) => ('cmac' in result ? Buffer.from(result.cmac.slice(7), 'base64').length : -1));
     };
@@ -51,9 +51,9 @@ describe('cmac', () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'aes128-cmac' });
     const reply = await engine.signing.cmac('k', {
-      batchInput: [
-        { input: fox, mac_length: 3 },
-        { input: fox, mac_length: 4 },
+      items: [
+        { input: fox, macLength: 3 },
+        { input: fox, macLength: 4 },
       ],
     });
     if (!('results' in reply)) throw new Error('the request was a batch');
@@ -94,12 +94,12 @@ describe('cmac', () => {
       }
       for (const macLength of [-1, 1, 3, 17])
         expect(await verdict(engine, { cmac: whole, macLength })).to.match(/^invalid_request: mac_length must/);
-      const batchInput = [
-        { input: fox, cmac: shortened(whole, 4), mac_length: 4 },
+      const items = [
+        { input: fox, cmac: shortened(whole, 4), macLength: 4 },
         { input: fox, cmac: shortened(whole, 8) },
         { input: fox, cmac: shortened(whole, 4) },
       ];
-      expect(await verdict(engine, { batchInput, macLength: 8 })).to.deep.equal({
+      expect(await verdict(engine, { items, macLength: 8 })).to.deep.equal({
         outcome: 'some_failed',
         results: [
           { valid: true, reference: '' },

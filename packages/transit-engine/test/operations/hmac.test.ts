@@ -177,14 +177,11 @@ describe('verify of an HMAC', () => {
     [{ hmac: 'svc:v1:AAAA', hashAlgorithm: 'md5' }, 'invalid hash algorithm "md5"'],
     [{ hmac: 'svc:v1:AAAA' }, 'missing input'],
     [{ hmac: 'svc:v1:AAAA', input: '!!' }, 'unable to decode input as base64: illegal base64 data at input byte 0'],
-    [
-      { batchInput: [{ hmac: 'a' }, { cmac: 'a' }] },
-      "elements of batch_input must all provide either 'signature', 'hmac' or 'cmac'",
-    ],
+    [{ items: [{ hmac: 'a' }, { cmac: 'a' }] }, "elements of batch_input must all provide either 'signature', 'hmac' or 'cmac'"],
     [{ hmac: '' }, 'invalid HMAC to verify: no prefix'],
     [{ cmac: '', signature: '' }, 'key type aes256-gcm96 does not support verification'],
-    [{ batchInput: [{ hmac: 'a' }, {}] }, "some elements of batch_input are missing 'hmac'"],
-    [{ batchInput: [{ input: '' }] }, "no batch_input elements have 'signature', 'hmac' or 'cmac'"],
+    [{ items: [{ hmac: 'a' }, {}] }, "some elements of batch_input are missing 'hmac'"],
+    [{ items: [{ input: '' }] }, "no batch_input elements have 'signature', 'hmac' or 'cmac'"],
   ] as const) {
     it(`refuses ${JSON.stringify(request)}: ${message}`, async () => {
       const { engine } = newEngine();
@@ -206,11 +203,11 @@ describe('batches that their key or algorithm refuses', () => {
     it(`are refused as a whole: ${operation}: ${message}`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', { type });
-      const batchInput = [
+      const items = [
         { input: '!!', ...request },
         { input: fox, ...request },
       ];
-      const refusal = await refusalOf(engine.signing[operation]('k', { ...request, batchInput }));
+      const refusal = await refusalOf(engine.signing[operation]('k', { ...request, items }));
       expect([refusal.code, refusal.message]).to.deep.equal(['not_supported', message]);
     });
   }
@@ -221,7 +218,7 @@ describe('batches of HMACs', () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const reply = await engine.signing.hmac('k', {
-      batchInput: [{ input: fox, reference: 'a' }, { input: '!!' }, {}, { input: '', key_version: 9 }],
+      items: [{ input: fox, reference: 'a' }, { input: '!!' }, {}, { input: '' }],
     });
     if (!('results' in reply)) throw new Error('the request was a batch');
     const { hmac } = await hmacOne(engine, 'k', { input: fox });
@@ -233,12 +230,7 @@ describe('batches of HMACs', () => {
     ]);
     expect(reply.results[3], 'the version is that of the request').to.include({ keyVersion: 1 });
     const checked = await engine.signing.verify('k', {
-      batchInput: [
-        { input: fox, hmac, reference: 'r' },
-        { input: base64('x'), hmac },
-        { input: fox, hmac: 'svc:v1:!!' },
-        { hmac },
-      ],
+      items: [{ input: fox, hmac, reference: 'r' }, { input: base64('x'), hmac }, { input: fox, hmac: 'svc:v1:!!' }, { hmac }],
     });
     expect(checked).to.deep.equal({
       outcome: 'some_failed',

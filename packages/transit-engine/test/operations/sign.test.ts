@@ -146,7 +146,7 @@ describe('signatures', () => {
 
   it('of one batch use one version, and show the public key of each context', async () => {
     const reply = await engine.signing.sign('derived', {
-      batchInput: [
+      items: [
         { input: fox, context: contextOne, reference: 'a' },
         { input: fox },
         { context: contextOne },

@@ -42,16 +42,16 @@ describe('encrypting with an unknown key', () => {
 
   it('creates one key for a batch, also if some items fail', async () => {
     const { engine } = newEngine();
-    const reply = await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: '!!' }, { plaintext: fox }] });
+    const reply = await engine.encryption.encrypt('k', { ...anything, items: [{ plaintext: '!!' }, { plaintext: fox }] });
     expect(reply).to.have.property('outcome', 'some_failed');
     expect(await engine.readKey('k')).to.include({ derived: false, latestVersion: 1 });
-    await engine.encryption.encrypt('d', { ...anything, batchInput: [{ plaintext: fox, context: contextOne }] });
+    await engine.encryption.encrypt('d', { ...anything, items: [{ plaintext: fox, context: contextOne }] });
     expect(await engine.readKey('d')).to.include({ derived: true });
   });
 
   it('creates no key if every item fails', async () => {
     const { engine, store } = newEngine();
-    const reply = await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: '!!' }, { plaintext: '??' }] });
+    const reply = await engine.encryption.encrypt('k', { ...anything, items: [{ plaintext: '!!' }, { plaintext: '??' }] });
     expect(reply).to.have.property('outcome', 'all_failed');
     expect(await everything(store)).to.deep.equal({});
   });
@@ -76,9 +76,8 @@ describe('encrypting with an unknown key', () => {
       { plaintext: fox, context: contextOne, convergentEncryption: true, nonce: base64('123456789012') },
       'provided nonce not allowed for this key',
     ],
-    [{ batchInput: [] }, 'missing batch input to process'],
     [
-      { batchInput: [{ plaintext: fox, context: contextOne }, { plaintext: fox }] },
+      { items: [{ plaintext: fox, context: contextOne }, { plaintext: fox }] },
       'context should be set either in all the request blocks or in none',
     ],
   ] as const) {

@@ -21,7 +21,7 @@ describe('the observer of the use of keys', () => {
     const { engine, uses } = observedEngine();
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
     expect(uses.splice(0)).to.deep.equal(['generating', 'generated', 'began 1', 'ended']);
-    await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: fox }, { plaintext: fox }] });
+    await engine.encryption.encrypt('k', { ...anything, items: [{ plaintext: fox }, { plaintext: fox }] });
     expect(uses.splice(0)).to.deep.equal(['began 2', 'ended']);
     await engine.encryption.decrypt('k', { ciphertext });
     await engine.encryption.datakey('k', { kind: 'wrapped' });

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import type { GuardedOperation } from '../../src/operation/operation.ts';
 import { transitDataRoutes } from '../../src/transit/data.ts';
-import { itemMembers } from '../../src/transit/transit-operation.ts';
+import { itemFields } from '../../src/transit/data-fields.ts';
 import { type Answer, type Served, served } from '../served.ts';
 
 const fox = Buffer.from('the quick brown fox').toString('base64');
@@ -48,7 +49,7 @@ function fieldsOf(name: string): { readonly ofRequest: readonly string[]; readon
   const takes = operations.get(name)?.takes ?? expect.fail(name);
   return {
     ofRequest: Object.keys(takes).filter((field) => !['batch_input', 'name', 'urlalgorithm', 'url_mac_length'].includes(field)),
-    ofItem: Object.keys(takes['batch_input']?.shape?.items?.properties ?? {}),
+    ofItem: Object.keys(takes['batch_input']?.items ?? {}),
   };
 }
 
@@ -107,7 +108,7 @@ describe('a member of a request that the operation knows', function () {
         expect(outcomeOf(answer, field)).to.equal(refusedBeside.includes(field) ? 'refused' : 'warned');
       });
 
-    const known = new Set([...ofRequest, ...Object.keys(itemMembers)]);
+    const known = new Set([...ofRequest, ...Object.keys(itemFields)]);
     for (const field of [...known].filter((each) => !ofItem.includes(each))) {
       const isRefused = refusedInItems.includes(field) && ofRequest.includes(field);
       it(`is ${isRefused ? 'refused' : 'warned of'} in an item, where only the request counts: ${name} ${field}`, async () => {
@@ -238,6 +239,11 @@ describe('a member of a request that the operation knows', function () {
           expect(warnings.join(), field).to.include(field);
       }
       expect((await post(`verify/${key}`, { input: fox, [kind]: value })).body.warnings).to.equal(null);
+      for (const field of unused.filter((each) => each === 'context' || each === 'mac_length')) {
+        const one = { input: fox, [kind]: value, [field]: sampleOf(field) };
+        const { body } = await post(`verify/${key}`, { batch_input: [{ ...one, [field]: '' }, one] });
+        expect(body.warnings, field).to.deep.equal([`These parameters have no effect on the ${kind} to verify: [${field}]`]);
+      }
     });
 
   it('is named in the answer to a refused request too', async () => {
@@ -258,6 +264,50 @@ describe('a member of a request that the operation knows', function () {
       'errors',
       'warnings',
     );
+  });
+
+  for (const [path, request, item, outcome] of [
+    ['sign/ecdsa/sha2-512', {}, { hash_algorithm: 'sha2-512' }, 'warned'],
+    ['sign/ecdsa/sha2-512', {}, { hash_algorithm: 'sha2-256' }, 'refused'],
+    ['sign/ecdsa/sha2-512', { hash_algorithm: 'sha2-256' }, { hash_algorithm: 'sha2-256' }, 'refused'],
+    ['sign/ecdsa/sha2-512', {}, { algorithm: 'sha2-512' }, 'warned'],
+    ['sign/ecdsa', { urlalgorithm: 'sha2-512' }, { algorithm: 'sha2-256' }, 'refused'],
+    ['sign/ecdsa', {}, { urlalgorithm: 'sha2-512' }, 'refused'],
+    ['sign/ecdsa', {}, { urlalgorithm: 'sha2-256' }, 'warned'],
+    ['sign/ecdsa', { algorithm: 'sha2-512' }, { algorithm: 'sha2-512' }, 'refused'],
+    ['sign/ecdsa', { algorithm: 'sha2-512', hash_algorithm: '' }, { algorithm: 'sha2-512' }, 'warned'],
+    ['hmac/hmac/sha2-512', {}, { algorithm: 'sha2-512' }, 'warned'],
+    ['hmac/hmac/sha2-512', {}, { algorithm: 'sha2-256' }, 'refused'],
+    ['hmac/hmac/sha2-512', { algorithm: 'sha2-256' }, { algorithm: 'sha2-256' }, 'refused'],
+    ['hmac/hmac', {}, { urlalgorithm: 'sha2-512' }, 'refused'],
+    ['verify/hmac/sha2-512', {}, { algorithm: 'sha2-512', hmac: 'sha2-512' }, 'warned'],
+    ['verify/hmac/sha2-512', {}, { hash_algorithm: 'sha2-256', hmac: 'sha2-512' }, 'refused'],
+    ['verify/hmac', { algorithm: 'sha2-512' }, { algorithm: 'sha2-512', hmac: 'sha2-512' }, 'warned'],
+    ['verify/hmac', { algorithm: 'sha2-512' }, { hash_algorithm: 'sha2-256', hmac: 'sha2-512' }, 'refused'],
+    ['encrypt/aes', { hash_algorithm: '' }, { hash_algorithm: 'sha2-256' }, 'warned'],
+  ] as const)
+    it(`is ${outcome} as a hash in an item: ${path} ${JSON.stringify(request)} ${JSON.stringify(item)}`, async () => {
+      const { hmac } = await made('hmac/hmac/sha2-512', { input: fox });
+      const one = { input: fox, plaintext: fox, ...item, ...('hmac' in item && { hmac }) };
+      const first = { ...one, hash_algorithm: undefined, algorithm: undefined, urlalgorithm: undefined };
+      const field = Object.keys(item)[0] ?? '';
+      for (const batch_input of [[one], [first, one, one]])
+        expect(outcomeOf(await post(path, { ...request, batch_input }), field)).to.equal(outcome);
+    });
+
+  it('is refused as a hash in one of two items that disagree, whichever comes first', async () => {
+    for (const hashes of [
+      ['sha2-256', 'sha2-512'],
+      ['sha2-512', 'sha2-256'],
+      ['sha2-512', 'sha2-512', 'sha2-256'],
+    ]) {
+      const batch_input = hashes.map((hash_algorithm) => ({ input: fox, hash_algorithm }));
+      const { status, body } = await post('sign/ecdsa/sha2-512', { batch_input });
+      expect([status, body.errors]).to.deep.equal([
+        400,
+        [`'[${hashes.indexOf('sha2-256')}].hash_algorithm' has no effect in an item of batch_input: set it in the request`],
+      ]);
+    }
   });
 
   it('of an item is warned of wherever it stands in the batch', async () => {
@@ -339,4 +389,62 @@ describe('a value in a batch of one', function () {
       expect(status, String(mac_length)).to.equal(403);
     }
   });
+});
+
+describe('a batch', function () {
+  this.timeout(60_000);
+  before(async () => {
+    at = await served();
+    for (const name of ['aes', 'derived', 'ecdsa']) await post(`keys/${name}`, keys[name] ?? {});
+  });
+  after(() => at.close());
+
+  const parse = 'failed to parse batch input: ';
+  const ofKind = (member: string, kind: string, given: string): string =>
+    `${parse}'[0].${member}' expected type '${kind}', got unconvertible type '${given}'`;
+  for (const [operation, batch_input, message] of [
+    ['encrypt', [], 'missing batch input to process'],
+    ['decrypt', [], 'missing batch input to process'],
+    ['rewrap', [], 'missing batch input to process'],
+    ['encrypt', 'x', `${parse}source data must be an array or slice, got string`],
+    ['decrypt', { a: 1 }, `${parse}source data must be an array or slice, got map`],
+    ['rewrap', 5, `${parse}source data must be an array or slice, got number`],
+    ['encrypt', false, `${parse}source data must be an array or slice, got boolean`],
+    ['encrypt', [5], `${parse}[0] expected a map, got 'number'`],
+    ['decrypt', [{ ciphertext: 'x' }, null], `${parse}[1] expected a map, got 'null'`],
+    ['rewrap', [[]], `${parse}[0] expected a map, got 'array'`],
+    ['encrypt', [{ plaintext: {} }, 5], ofKind('plaintext', 'string', 'map')],
+    ['decrypt', [{ ciphertext: [1] }], ofKind('ciphertext', 'string', 'array')],
+    ['rewrap', [{ ciphertext: 'x', key_version: 1.5 }], ofKind('key_version', 'int', 'number')],
+    ['encrypt', [{ plaintext: fox, key_version: 'x' }], ofKind('key_version', 'int', 'string')],
+    ['encrypt', [{ plaintext: fox, reference: {} }], ofKind('reference', 'string', 'map')],
+    ['encrypt', [{ plaintext: fox, padding_scheme: 'x'.repeat(65_537) }], `${parse}'[0].padding_scheme' is too long`],
+    ['encrypt', Array(100_001).fill({}), 'batch input holds more than 100000 items'],
+  ] as const)
+    it(`is refused as a whole: ${operation} of ${JSON.stringify(batch_input).slice(0, 60)}: ${message}`, async () => {
+      const { status, body } = await post(`${operation}/aes`, { batch_input });
+      expect([status, body.errors]).to.deep.equal([400, [message]]);
+    });
+
+  it('creates no key if it is refused', async () => {
+    for (const batch_input of [[], [{ plaintext: fox, context: fox }, { plaintext: fox }], [{ plaintext: {} }], [{}]])
+      expect((await post('encrypt/unmade', { batch_input })).status).to.equal(400);
+    expect((await at.ask('GET transit/keys/unmade')).status).to.equal(404);
+  });
+
+  it('that is null counts as absent', async () => {
+    expect((await post('encrypt/aes', { plaintext: fox, batch_input: null })).status).to.equal(200);
+    expect((await post('encrypt/aes', { batch_input: null })).body.errors).to.deep.equal(['missing plaintext to encrypt']);
+  });
+
+  it('is answered or refused, for any JSON', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.oneof(fc.jsonValue(), fc.array(fc.dictionary(fc.constantFrom(...Object.keys(itemFields)), fc.jsonValue()))),
+        fc.constantFrom('encrypt/aes', 'decrypt/derived', 'rewrap/aes', 'sign/ecdsa', 'verify/ecdsa', 'hmac/aes', 'cmac/aes'),
+        async (batch_input, path) => {
+          expect((await post(path, { batch_input })).status).to.be.oneOf([200, 400]);
+        },
+      ),
+    ));
 });
