@@ -123,7 +123,7 @@ describe('the command transitd', function () {
       expect((await done(['read', 'transit/keys/b', '-field=type'])).stdout).to.equal('aes128-gcm96');
       expect((await done(['read', 'transit/keys/b'])).stdout).to.match(/^Key +Value\n-+ +-+\n/);
       await done(['write', 'transit/keys/b/config', 'deletion_allowed=true']);
-      expect((await done(['delete', 'transit/keys/b'])).stdout).to.equal('Deleted transit/keys/b.\n');
+      expect((await done(['delete', 'transit/keys/b'])).stdout).to.equal('Deleted transit/keys/b, if it existed.\n');
       expect(expectCode(await transitd(['read', 'transit/keys/b']), 2).stderr).to.include('404');
       expectCode(await transitd(['read', 'transit/keys/a', '-field=colour']), 1, 'no such field');
       expectCode(await transitd(['read', 'transit/../sys/mounts']), 1, 'a path that would be folded');

@@ -229,6 +229,28 @@ describe('the doctor', () => {
         mkdirSync(data);
         expect(serviceUser('/elsewhere.yaml', data, options).uid).to.equal(process.geteuid?.());
       });
+
+      it('reads the groups of the unit, and its drop-ins in the order of systemd', () => {
+        const [file, above, below] = [join(folder, 'transitd.yaml'), join(folder, 'etc'), join(folder, 'lib')];
+        const options = { isRoot: true, folders: [above, below] };
+        for (const one of [above, below]) mkdirSync(join(one, 'transitd.service.d'), { recursive: true });
+        const lines = (...settings: readonly string[]): string => `[Service]\n${settings.join('\n')}\n`;
+        const unit = lines('User=nobody', 'Group = 0', `ExecStart=/usr/bin/transitd server \\\n  --config ${file}.old`);
+        writeFileSync(join(below, 'transitd.service'), unit);
+        const found = () => serviceUser(file, join(folder, 'data'), options);
+        expect(found().isOwn, 'the unit has another file').to.equal(true);
+        const dropIn = (at: string, name: string, text: string) => writeFileSync(join(at, 'transitd.service.d', name), text);
+        dropIn(below, '20-start.conf', lines('ExecStart=', `ExecStart=/usr/bin/transitd server --config ${file}`));
+        expect(found()).to.deep.include({ name: 'nobody', gids: [0] });
+        dropIn(below, '30-groups.conf', lines('Group=4242', 'SupplementaryGroups=root 17'));
+        expect(found().gids).to.deep.equal([4242, 0, 17]);
+        dropIn(above, '30-groups.conf', lines('Group=4243'));
+        expect(found().gids, 'the file with the same name in /etc replaces it').to.deep.equal([4243]);
+        dropIn(below, '10-user.conf', lines('User=daemon'));
+        dropIn(above, '40-reset.conf', lines('Group='));
+        expect(found()).to.include({ name: 'daemon' });
+        expect(found().gids).not.to.include(4243);
+      });
     });
 
     it('reports a certificate for another host and an invalid key', async () => {

@@ -76,7 +76,7 @@ export function deleteCommand(program: Command, { serverAction }: Runner): void 
     .argument('<path>', 'path below /v1/')
     .action(
       serverAction(async ({ client, output }, path: string) => {
-        output.done(await client.request('DELETE', path), `Deleted ${path}.`);
+        output.done(await client.request('DELETE', path), `Deleted ${path}, if it existed.`);
       }),
     );
 }

@@ -86,7 +86,7 @@ export function secretsCommands(program: Command, { serverAction }: Runner): voi
     .action(
       serverAction(async ({ client, output }, path: string, options: { yes?: true }) => {
         await confirmLoss(`Delete all keys of ${path}? Nothing that they encrypted can be decrypted again.`, options);
-        output.done(await client.sys.disableMount(path), `Disabled ${path}.`);
+        output.done(await client.sys.disableMount(path), `Disabled ${path}, if it existed.`);
       }),
     );
 
@@ -141,7 +141,7 @@ export function authCommands(program: Command, { serverAction }: Runner): void {
     .argument('<path>', 'path of the mount')
     .action(
       serverAction(async ({ client, output }, path: string) => {
-        output.done(await client.sys.disableAuth(path), `Disabled ${path}.`);
+        output.done(await client.sys.disableAuth(path), `Disabled ${path}, if it existed.`);
       }),
     );
 

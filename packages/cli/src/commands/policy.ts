@@ -37,7 +37,7 @@ export function policyCommands(program: Command, { serverAction, localAction }: 
     .argument('<name>', 'name of the policy')
     .action(
       serverAction(async ({ client, output }, name: string) => {
-        output.done(await client.sys.deletePolicy(name), `Deleted policy ${name}.`);
+        output.done(await client.sys.deletePolicy(name), `Deleted policy ${name}, if it existed.`);
       }),
     );
 
