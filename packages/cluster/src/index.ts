@@ -61,6 +61,5 @@ export { clusterRefusalStatuses, clusterRefusals, refusalText } from './refusals
 export { historyOf, type Reached, reachedState } from './standbys/reached-state.ts';
 export { replicationModes } from './standbys/replication-modes.ts';
 export { placeOf, serviceIndexOf } from './standbys/service-history.ts';
-export { callerHeader, Forwarder, forwardedByHeader, notExecutedHeader } from './transport/forwarder.ts';
+export { callerHeader, Forwarder, forwardedByHeader, NoActiveNode, notExecutedHeader } from './transport/forwarder.ts';
 export { LeadershipTransferred, leadershipTransferredHeader } from './transport/leadership-transferred.ts';
-export { NoActiveNode } from './transport/no-active-node.ts';

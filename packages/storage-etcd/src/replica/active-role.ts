@@ -1,10 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Keys } from '../copy/keys.ts';
 import { type Etcd, EtcdError, type EtcdRow, type EtcdTxnAnswer } from '../etcd.ts';
 import { LeaseClock } from '../lease/lease-clock.ts';
 import { OtherHeartbeats } from './other-heartbeats.ts';
-import { newOwner } from './owner.ts';
 import type { StateFeed } from './state-feed.ts';
 
 export interface ActiveRoleOptions {
@@ -30,6 +30,12 @@ export interface ActiveRoleOptions {
   /** The role was gained, is ready, or was lost. */
   readonly onChange: () => void;
 }
+
+/** Returns the owner of the active key for one run of a node. Two runs of one node have different owners. */
+const newOwner = (nodeId: number): string => `${nodeId} ${randomBytes(8).toString('hex')}`;
+
+/** Returns the id of the node that an owner of the active key names. */
+export const nodeIdOf = (owner: string): number => Number(/^\d+/.exec(owner)?.[0] ?? 0);
 
 interface Held {
   readonly lease: bigint;

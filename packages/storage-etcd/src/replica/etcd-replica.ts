@@ -22,11 +22,10 @@ import { isReserved, isStaged, mustBeStaged, type Plan, planCommit, reservation,
 import { type Keys, keysBelow } from '../copy/keys.ts';
 import { pathsPage, recordsPage } from '../copy/pages.ts';
 import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
-import { ActiveRole, notActive } from './active-role.ts';
+import { ActiveRole, nodeIdOf, notActive } from './active-role.ts';
 import { ActiveWrites, isDone } from './active-writes.ts';
 import { LevelGuard } from './level-guard.ts';
 import { openFeed } from './open-feed.ts';
-import { nodeIdOf } from './owner.ts';
 import { Registration } from './registration.ts';
 import { type ReplicaState, stateOf } from './replica-state.ts';
 import { Restores } from './restores.ts';
