@@ -167,6 +167,7 @@ export class Safety {
     if (message.type === 'Append' || message.type === 'Heartbeat' || message.type === 'SnapOffer') {
       this.#sessions.set(id * TERMS + message.to, { term: message.term, session: message.session });
     }
+    if (message.type === 'Append' || message.type === 'Heartbeat') this.#commits.announced(node, message);
     if (message.type === 'Vote') {
       const own = term > message.term || vote === id;
       holds('a candidate asks for votes after its own vote is durable', own, () => ({ id, term, vote }));

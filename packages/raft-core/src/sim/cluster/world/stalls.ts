@@ -36,20 +36,16 @@ export class Stalls {
     this.#stand(member, process, entryMs);
   }
 
-  /**
-   * Only one running process at a time stands, so that no turn is entered a second time before it has ended. A turn in which a leader has
-   * stepped down continues: what it committed before can no longer be told from what its successor has committed.
-   */
-  #mayStand({ incarnation, observed }: Member, process: NodeProcess): boolean {
-    if (this.#isStalling || incarnation?.process !== process) return false;
-    return observed.status?.role !== 'leader' || incarnation.host.consensus().role === 'leader';
+  /** Only one running process at a time stands, so that no turn is entered a second time before it has ended. */
+  #mayStand(member: Member, process: NodeProcess): boolean {
+    return !this.#isStalling && member.incarnation?.process === process;
   }
 
   #stand(member: Member, process: NodeProcess, durationMs: number): void {
     const { clock, safety, trace } = this.#cluster;
     trace.note(clock.now(), 'stall', member.id, durationMs);
     const status = member.incarnation?.host.consensus();
-    // Others may soon know from its messages what this leader has committed. Entries of a follower may not have reached its log yet.
+    // Others may soon know from its messages that this node leads. Entries of a follower may not have reached its log yet.
     if (status?.role === 'leader') safety.observed(member.observed, status);
     this.#isStalling = true;
     // Its own next tasks run after this turn.
