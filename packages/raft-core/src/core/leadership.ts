@@ -194,9 +194,10 @@ export class Leadership {
     const askedMs = quorumValue(this.#conf, (id) => {
       return id === own ? nowMs : (this.#replication.peer(id)?.round.sentAtMs ?? Number.NEGATIVE_INFINITY);
     });
-    const holds = nowMs < askedMs + limits.leaseMs;
-    if (!holds) observe('lease refused: it has expired');
-    return holds ? askedMs + limits.leaseMs : undefined;
+    const endMs = askedMs + limits.leaseMs;
+    if (nowMs < endMs) return endMs;
+    observe('lease refused: it has expired');
+    return undefined;
   }
 
   /** Starts a transfer to `to`, or to the fit voter with the longest log. Returns false if no voter is fit. */

@@ -227,8 +227,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a lease lasts longer than the promise that backs it',
     file: `${core}leadership.ts`,
-    find: 'const holds = nowMs < askedMs + limits.leaseMs;',
-    replace: 'const holds = nowMs < askedMs + 1.5 * limits.electionMs;',
+    find: 'const endMs = askedMs + limits.leaseMs;',
+    replace: 'const endMs = askedMs + 1.5 * limits.electionMs;',
   },
   {
     name: 'other threads keep the lease while a message shows what is not applied yet',
