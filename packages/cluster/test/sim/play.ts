@@ -10,11 +10,12 @@ import {
   Violation,
   withExtraFaults,
 } from '@transitd/raft-core/sim';
+import { readRoleOf } from '../../src/ports/read-role.ts';
 import { Heartbeats } from '../../src/standbys/heartbeats.ts';
 import { Standbys } from '../../src/standbys/standbys.ts';
 import { type Decisions, ServingNode, type ServingWorld } from './serving-node.ts';
 
-export const realDecisions: Decisions = { Standbys, Heartbeats, heartbeatNeedsLeadership: true };
+export const realDecisions: Decisions = { Standbys, Heartbeats, readRoleOf, heartbeatNeedsLeadership: true };
 
 /** Counts of events in one simulation run. */
 export interface Played {
@@ -41,8 +42,8 @@ const revocationKey = 200;
 
 /**
  * Simulates a cluster whose nodes serve reads from their own state while rights are revoked. After a revocation is answered, no node may
- * serve a state from before it. The fault schedule is that of the consensus simulator, without the faults in which a monotonic clock stands
- * still, because the nodes here do not look for jumps between clocks, as `readRoleOf` does.
+ * serve a state from before it. The fault schedule is that of the consensus simulator. While a turn of a node stalls, the promises of all
+ * nodes wait, so no heartbeat is answered meanwhile.
  */
 export async function playStandbys(
   seed: number,
@@ -64,13 +65,10 @@ export async function playStandbys(
 
 /** Plans fewer concurrent faults than the tests of consensus alone, so that some node can serve. */
 function configFor(seed: number, events: number): SimConfig {
-  const { extra, separate, ...config } = withExtraFaults(configOf(seed, 'driver', events));
-  const { suspensions: _suspensions, stalls: _stalls, ...others } = separate ?? {};
+  const { extra, ...config } = withExtraFaults(configOf(seed, 'driver', events));
   const every = new SimRandom(seed ^ 0x7a1).pick([1, 4, 12]);
   const schedule = config.schedule.map((action, position) => ({ ...action, atMs: 700 * every * (position + 1) }));
-  const further = extra?.schedule
-    .filter(({ kind }) => kind !== 'stopClock')
-    .map((action) => ({ ...action, afterMs: every * action.afterMs }));
+  const further = extra?.schedule.map((action) => ({ ...action, afterMs: every * action.afterMs }));
   return {
     ...config,
     nodes: [5, 3, 2, 5][seed % 4] ?? 3,
@@ -80,7 +78,6 @@ function configFor(seed: number, events: number): SimConfig {
     skew: 0,
     network: { ...config.network, drop: config.network.drop / 4 },
     schedule,
-    separate: others,
     ...(extra && { extra: { ...extra, schedule: further ?? [] } }),
   };
 }
@@ -91,6 +88,9 @@ class World implements ServingWorld {
   readonly played: Played = { revocations: 0, waited: 0, standbyReads: 0, activeReads: 0 };
   readonly #cluster: Cluster;
   readonly #random: SimRandom;
+  /** Whether machines are suspended more often than the schedule does. */
+  readonly #hasSuspensions: boolean;
+  readonly #suspensions: SimRandom;
   readonly #nodes = new Map<NodeId, ServingNode>();
   /** Every answered revocation is at or below this index. */
   #revoked: LogIndex = 0;
@@ -105,6 +105,8 @@ class World implements ServingWorld {
   ) {
     this.#cluster = cluster;
     this.#random = new SimRandom(seed ^ 0x57a7d);
+    this.#hasSuspensions = seed % 3 !== 0;
+    this.#suspensions = new SimRandom(seed ^ 0x5059e);
     this.decisions = decisions;
     const drawn = this.#random.pick([200, 200, 500, 1000]);
     this.intervalMs = intervalMs ?? drawn;
@@ -116,6 +118,7 @@ class World implements ServingWorld {
     clock.every(25, () => this.#readEverywhere());
     clock.every(90, () => this.#revoke());
     clock.every(5_000, () => this.#isolateLeaderWithStandby());
+    if (this.#hasSuspensions) clock.every(3_000, () => this.#suspendMachine());
   }
 
   call<Answer>(
@@ -172,12 +175,13 @@ class World implements ServingWorld {
   #readEverywhere(): void {
     for (const node of this.#nodes.values()) {
       this.#enter(node, () => {
+        const revoked = this.#revoked; // the node may stall while it decides
         const readRole = node.readRole();
         if (readRole === undefined) return;
         this.played[readRole === 'active' ? 'activeReads' : 'standbyReads'] += 1;
         const { applied } = node.run.machine;
-        const facts = () => ({ id: node.id, readRole, applied, revoked: this.#revoked });
-        holds('after a revocation is answered no node serves a state from before it', applied >= this.#revoked, facts);
+        const facts = () => ({ id: node.id, readRole, applied, revoked });
+        holds('after a revocation is answered no node serves a state from before it', applied >= revoked, facts);
       });
     }
   }
@@ -204,6 +208,16 @@ class World implements ServingWorld {
     clock.after(2_500, () => {
       for (const [from, to] of links) network.mend(from.id, to.id);
     });
+  }
+
+  /** Suspends a machine for about as long as an answered heartbeat permits reads, or longer; its monotonic clock does not show that. */
+  #suspendMachine(): void {
+    const random = this.#suspensions;
+    if (this.#cluster.isHealed || !random.chance(0.3)) return;
+    const { clock, incarnation } = random.pick(this.#cluster.members);
+    const durationMs = this.intervalMs * random.between(1, 6);
+    clock.stop(durationMs);
+    incarnation?.process.pause(durationMs);
   }
 
   #revoke(): void {

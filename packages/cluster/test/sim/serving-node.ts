@@ -1,7 +1,8 @@
-import { freshForIntervals, isFresh } from '@transitd/health';
-import { type LogIndex, membersOf, type NodeId } from '@transitd/raft-core';
+import { freshForIntervals } from '@transitd/health';
+import { type Grant, type LogIndex, membersOf, type NodeId } from '@transitd/raft-core';
 import type { Incarnation, Member } from '@transitd/raft-core/sim';
 import { confirmWithinMs } from '../../src/node-calls.ts';
+import type { ReadRole, readRoleOf } from '../../src/ports/read-role.ts';
 import type { Heartbeats } from '../../src/standbys/heartbeats.ts';
 import type { StandbyReport, Standbys } from '../../src/standbys/standbys.ts';
 
@@ -9,6 +10,7 @@ import type { StandbyReport, Standbys } from '../../src/standbys/standbys.ts';
 export interface Decisions {
   readonly Standbys: typeof Standbys;
   readonly Heartbeats: typeof Heartbeats;
+  readonly readRoleOf: typeof readRoleOf;
   /** Only a node that has confirmed its leadership answers a heartbeat. */
   readonly heartbeatNeedsLeadership: boolean;
 }
@@ -103,13 +105,19 @@ export class ServingNode {
   }
 
   /** Returns the role in which this node may serve a read now. */
-  readRole(): 'active' | 'standby' | undefined {
+  readRole(): ReadRole | undefined {
     this.update();
-    const { host, machine, process } = this.run;
+    const { host, leaseGuard, process } = this.run;
     if (!this.#serves) return undefined;
-    if (this.isActive && host.leaseRead()) return 'active';
-    const sentMs = this.#heartbeats.appliedSentMs(machine.applied);
-    return sentMs !== undefined && isFresh(sentMs, this.#world.intervalMs, process.now()) ? 'standby' : undefined;
+    const clockJumpedMs = leaseGuard.jumpedMs();
+    const lease = this.isActive ? leaseGuard.lease(host.leaseEndMs()) : undefined;
+    const heartbeat = this.#heartbeat();
+    return this.#world.decisions.readRoleOf({ lease, heartbeat, clockJumpedMs, nowMs: process.now() });
+  }
+
+  #heartbeat(): Grant | undefined {
+    const sentMs = this.#heartbeats.appliedSentMs(this.run.machine.applied);
+    return sentMs === undefined ? undefined : { sentMs, endMs: sentMs + freshForIntervals * this.#world.intervalMs };
   }
 
   async #send(): Promise<void> {
@@ -147,9 +155,10 @@ export class ServingNode {
 
   async #answerHeartbeat(from: NodeId, report: StandbyReport): Promise<LogIndex> {
     this.update();
-    const { host } = this.run;
+    const { host, leaseGuard } = this.run;
+    const holdsLease = (): boolean => leaseGuard.judge(host.leaseEndMs()) === 'held';
     const isCertain =
-      this.isActive && (!this.#world.decisions.heartbeatNeedsLeadership || host.leaseRead() || (await this.#isLeading()));
+      this.isActive && (!this.#world.decisions.heartbeatNeedsLeadership || holdsLease() || (await this.#isLeading()));
     if (!isCertain) throw new Error('this node is not the active one');
     this.standbys.heartbeatReceived(from, report);
     return host.consensus().commitIndex;

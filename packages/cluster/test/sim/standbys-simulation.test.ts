@@ -1,5 +1,6 @@
 import { type LogIndex, outlastedBy } from '@transitd/raft-core';
 import { expect } from 'chai';
+import { readRoleOf } from '../../src/ports/read-role.ts';
 import { Heartbeats } from '../../src/standbys/heartbeats.ts';
 import { Standbys, type StandbysOptions } from '../../src/standbys/standbys.ts';
 import { type Played, type PlayOptions, playStandbys, realDecisions } from './play.ts';
@@ -66,6 +67,9 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
         }
       },
     },
+  },
+  'a node reads by a permission from before a jump of its clocks': {
+    decisions: { ...realDecisions, readRoleOf: (facts) => readRoleOf({ ...facts, clockJumpedMs: Number.NEGATIVE_INFINITY }) },
   },
   'a heartbeat is answered by a node that has not confirmed its leadership': {
     decisions: { ...realDecisions, heartbeatNeedsLeadership: false },

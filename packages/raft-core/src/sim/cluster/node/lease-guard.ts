@@ -1,5 +1,5 @@
 import { ClockJump } from '../../../clock-jump.ts';
-import { grantUntil, isHeld } from '../../../grant.ts';
+import { type Grant, grantUntil, isHeld } from '../../../grant.ts';
 import type { NodeProcess } from '../process/process.ts';
 
 /** Decides whether a lease may be relied on, as the program of a node does. */
@@ -14,11 +14,22 @@ export class LeaseGuard {
     this.#jump = new ClockJump(process.readClocks());
   }
 
+  /** Compares the clocks; returns the monotonic time of the newest jump, negative infinity before the first. */
+  jumpedMs(): number {
+    this.#jump.compare(this.#process.readClocks());
+    return this.#jump.jumpedMs;
+  }
+
+  /** Returns the lease that ends at `endMs`, whether or not a clock has jumped since it was granted. */
+  lease(endMs: number | undefined): Grant | undefined {
+    return endMs === undefined ? undefined : grantUntil(endMs, this.#leaseMs);
+  }
+
   /** `jumped`: only a jump of the clocks ended the lease. */
   judge(endMs: number | undefined): 'held' | 'over' | 'jumped' {
-    this.#jump.compare(this.#process.readClocks());
+    const clockJumpedMs = this.jumpedMs();
     const nowMs = this.#process.now();
     if (endMs === undefined || nowMs >= endMs) return 'over';
-    return isHeld(grantUntil(endMs, this.#leaseMs), { nowMs, clockJumpedMs: this.#jump.jumpedMs }) ? 'held' : 'jumped';
+    return isHeld(this.lease(endMs), { nowMs, clockJumpedMs }) ? 'held' : 'jumped';
   }
 }

@@ -1,0 +1,33 @@
+import { expect } from 'chai';
+import { soleVoter } from '../../src/confchange/conf-state.ts';
+import { Coverage } from '../../src/sim/cluster/checks/coverage.ts';
+import { ObservedNode } from '../../src/sim/cluster/checks/observed-node.ts';
+import { Promises } from '../../src/sim/cluster/checks/promises.ts';
+import { Safety } from '../../src/sim/cluster/checks/safety.ts';
+import { Violation } from '../../src/sim/index.ts';
+import type { Entry, Message, Term } from '../../src/types.ts';
+
+/** Checks the answer of node 1 to the leader of term 1, that it has stored three entries, when its disk has entries of these terms. */
+function answersWith(terms: readonly Term[]): void {
+  const entries = terms.map((term, at): Entry => ({ index: at + 1, term, type: 'normal', data: new Uint8Array(0) }));
+  const node = new ObservedNode({
+    ...{ nodeId: 1, base: { index: 0, term: 0, conf: soleVoter(1), confIndex: 0 }, entries, lastIndex: entries.length },
+    ...{ hardState: { term: 2, vote: 0, commit: 0 }, entry: (index: number) => entries[index - 1] },
+  } as unknown as ObservedNode['disk']);
+  const promises = new Promises({ electionMs: 1_000, localMs: () => 0, leaseMs: () => 0 });
+  const safety = new Safety(new Coverage(), promises);
+  safety.started(node);
+  node.status = { term: 2 } as NonNullable<ObservedNode['status']>;
+  const envelope = { from: 1, to: 2, term: 1, session: 1, clusterId: 'simulated' };
+  safety.sent(node, { ...envelope, type: 'AppendResp', ok: true, match: 3, round: 0 } satisfies Message);
+}
+
+describe('the simulator’s check of a late answer to the leader of an earlier term', () => {
+  it('allows one about durable entries', () => answersWith([1, 1, 1]));
+
+  it('allows one about entries that a later leader replaced before they were written', () => answersWith([1, 2]));
+
+  it('refuses one about entries that were neither written nor replaced', () => {
+    expect(() => answersWith([1, 1])).to.throw(Violation, /only durable entries are acknowledged/);
+  });
+});
