@@ -34,7 +34,7 @@ import { managedMaterial, newKey, withFreshVersion } from './keys/new-version.ts
 import { type DuePlace, type Paths, pathsOf } from './keys/paths.ts';
 import { sweepVersions } from './keys/sweep.ts';
 import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
-import { Encryption } from './operations/encryption.ts';
+import { Ciphertexts } from './operations/ciphertexts.ts';
 import { checkText, contextOf } from './operations/inputs.ts';
 import type { Tools, UseObserver } from './operations/operation.ts';
 import { Signing } from './operations/signing.ts';
@@ -94,8 +94,8 @@ export class TransitEngine {
   readonly #managedKeys: ManagedKeys;
   readonly #tools: Tools & { prefix: string };
   readonly #unwatch: () => void;
-  /** Encryption, decryption, data keys. */
-  readonly encryption: Encryption;
+  /** Encrypts, decrypts and rewraps; makes data keys. */
+  readonly ciphertexts: Ciphertexts;
   /** Import, export, backup and restore. */
   readonly transfers: KeyTransfers;
   /** Signatures and MACs. */
@@ -127,7 +127,7 @@ export class TransitEngine {
     const base = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes };
     this.#confirmations = new KeyConfirmations({ ...base, secondaries: this.#secondaries });
     const parts = { ...base, confirmations: this.#confirmations, now };
-    this.encryption = new Encryption({ ...parts, tools });
+    this.ciphertexts = new Ciphertexts({ ...parts, tools });
     this.signing = new Signing(tools);
     this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths) });
     this.certificates = new KeyCertificates(parts);

@@ -34,11 +34,11 @@ export type {
   ManagedUsage,
 } from './managed/provider.ts';
 export { type BatchReply, batchItemsMax, checkBatchLength, type ItemResult } from './operations/batch.ts';
+export type { Ciphertexts } from './operations/ciphertexts.ts';
 export type { CmacRequest, CmacResult } from './operations/cmac.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export type { DecryptRequest, DecryptResult } from './operations/decrypt.ts';
 export type { EncryptRequest, EncryptResult } from './operations/encrypt.ts';
-export type { Encryption } from './operations/encryption.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
 export type { HmacRequest, HmacResult } from './operations/hmac.ts';
 export type { UseObserver } from './operations/operation.ts';

@@ -162,9 +162,9 @@ describe('a key in use while it changes', () => {
         expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: version });
       }
       await engine.configureKey('k', { minDecryptionVersion: 20, deletionAllowed: true });
-      expect(await refusalOf(engine.encryption.decrypt('k', { ciphertext }))).to.include({ code: 'key_version_unavailable' });
+      expect(await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext }))).to.include({ code: 'key_version_unavailable' });
       await engine.deleteKey('k');
-      expect(await refusalOf(engine.encryption.decrypt('k', { ciphertext }))).to.include({ code: 'key_not_found' });
+      expect(await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext }))).to.include({ code: 'key_not_found' });
       expect(engine.cachedRevision('k')).to.equal(undefined);
     });
 
@@ -198,7 +198,7 @@ describe('a key in use while it changes', () => {
     const { id } = await storedKey(inner, 'k');
     const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
     const late = newEngine({ store }).engine;
-    const request = late.encryption.decrypt('k', { ciphertext });
+    const request = late.ciphertexts.decrypt('k', { ciphertext });
     await waiting;
     await changer.configureKey('k', { minDecryptionVersion: 2, minEncryptionVersion: 2 });
     await changer.trimKey('k', { minAvailableVersion: 2 });
@@ -214,7 +214,7 @@ describe('a key in use while it changes', () => {
     const { ciphertext } = await encryptOne(changer, 'k', { plaintext: fox });
     await changer.configureKey('k', { deletionAllowed: true });
     const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
-    const request = newEngine({ store }).engine.encryption.decrypt('k', { ciphertext });
+    const request = newEngine({ store }).engine.ciphertexts.decrypt('k', { ciphertext });
     await waiting;
     await changer.deleteKey('k');
     await changer.sweep(100);
@@ -230,7 +230,7 @@ describe('a store that fails', () => {
     configureKey: (engine: TransitEngine) => engine.configureKey('k', { exportable: true }),
     trimKey: (engine: TransitEngine) => engine.trimKey('k', { minAvailableVersion: 2 }),
     deleteKey: (engine: TransitEngine) => engine.deleteKey('k'),
-    encrypt: (engine: TransitEngine) => engine.encryption.encrypt('new', { ...anything, plaintext: fox }),
+    encrypt: (engine: TransitEngine) => engine.ciphertexts.encrypt('new', { ...anything, plaintext: fox }),
     writeKeysConfig: (engine: TransitEngine) => engine.writeKeysConfig({ disableUpsert: true }),
   };
   for (const [name, change] of Object.entries(changes)) {
@@ -325,10 +325,10 @@ describe('an engine that is closed while an operation waits for the store', () =
     await maker.createKey('k', {});
     const { ciphertext } = await encryptOne(maker, 'k', { plaintext: fox });
     for (const operation of [
-      (engine: TransitEngine) => engine.encryption.encrypt('k', { ...anything, plaintext: fox }),
-      (engine: TransitEngine) => engine.encryption.decrypt('k', { ciphertext }),
-      (engine: TransitEngine) => engine.encryption.rewrap('k', { ciphertext }),
-      (engine: TransitEngine) => engine.encryption.decrypt('k', { items: [{ ciphertext }] }),
+      (engine: TransitEngine) => engine.ciphertexts.encrypt('k', { ...anything, plaintext: fox }),
+      (engine: TransitEngine) => engine.ciphertexts.decrypt('k', { ciphertext }),
+      (engine: TransitEngine) => engine.ciphertexts.rewrap('k', { ciphertext }),
+      (engine: TransitEngine) => engine.ciphertexts.decrypt('k', { items: [{ ciphertext }] }),
     ]) {
       const { store, waiting, letGo } = heldReads(inner, (path) => path.startsWith(paths.versions));
       const { engine } = newEngine({ store });

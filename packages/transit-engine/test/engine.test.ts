@@ -265,7 +265,7 @@ describe('rotating, configuring and trimming a key', () => {
     expect(key.versions.map(({ version }) => version)).to.deep.equal([2]);
     const left = Object.values(await everything(store)).join();
     expect(left).to.not.contain(Buffer.from(material).toString('hex'));
-    expect((await refusalOf(engine.encryption.decrypt('k', { ciphertext }))).message).to.contain('too old');
+    expect((await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext }))).message).to.contain('too old');
   });
 });
 
@@ -289,10 +289,10 @@ describe('deleting a key', () => {
     await engine.deleteKey('k');
     expect(Object.keys(await everything(store))).to.deep.equal(before.filter((path) => path !== paths.key('k')));
     expect(await engine.keyExists('k')).to.equal(false);
-    expect((await refusalOf(engine.encryption.decrypt('k', { ciphertext }))).message).to.equal('encryption key not found');
+    expect((await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext }))).message).to.equal('encryption key not found');
 
     await engine.createKey('k', {});
-    expect((await refusalOf(engine.encryption.decrypt('k', { ciphertext }))).message).to.equal(
+    expect((await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext }))).message).to.equal(
       'cipher: message authentication failed',
     );
   });
@@ -307,7 +307,7 @@ describe('two mounts', () => {
     const { ciphertext } = await encryptOne(other, 'k', { plaintext: fox });
     expect(ciphertext).to.match(/^acme:v1:/);
     expect(await decryptOne(other, 'k', { ciphertext })).to.deep.equal({ plaintext: fox });
-    expect((await refusalOf(engine.encryption.decrypt('k', { ciphertext }))).message).to.equal('invalid ciphertext: no prefix');
+    expect((await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext }))).message).to.equal('invalid ciphertext: no prefix');
   });
 });
 
@@ -317,7 +317,7 @@ describe('the settings of all keys', () => {
     expect(await engine.readKeysConfig()).to.deep.equal({ disableUpsert: false });
     expect(await engine.writeKeysConfig({ disableUpsert: true })).to.deep.equal({ disableUpsert: true });
     expect(await engine.readKeysConfig()).to.deep.equal({ disableUpsert: true });
-    expect((await refusalOf(engine.encryption.encrypt('k', { ...anything, plaintext: base64('x') }))).message).to.equal(
+    expect((await refusalOf(engine.ciphertexts.encrypt('k', { ...anything, plaintext: base64('x') }))).message).to.equal(
       'encryption key not found',
     );
   });

@@ -52,19 +52,19 @@ export async function refusalOf(request: Promise<unknown>): Promise<Pick<Transit
 }
 
 export async function encryptOne(engine: TransitEngine, name: string, request: Partial<EncryptRequest>): Promise<EncryptResult> {
-  const reply = await engine.encryption.encrypt(name, { ...anything, ...request });
+  const reply = await engine.ciphertexts.encrypt(name, { ...anything, ...request });
   if ('results' in reply) throw new Error('the request was no batch');
   return reply;
 }
 
 export async function decryptOne(engine: TransitEngine, name: string, request: DecryptRequest): Promise<DecryptResult> {
-  const reply = await engine.encryption.decrypt(name, request);
+  const reply = await engine.ciphertexts.decrypt(name, request);
   if ('results' in reply) throw new Error('the request was no batch');
   return reply;
 }
 
 export async function rewrapOne(engine: TransitEngine, name: string, request: RewrapRequest): Promise<EncryptResult> {
-  const reply = await engine.encryption.rewrap(name, request);
+  const reply = await engine.ciphertexts.rewrap(name, request);
   if ('results' in reply) throw new Error('the request was no batch');
   return reply;
 }

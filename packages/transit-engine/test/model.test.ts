@@ -58,7 +58,7 @@ describe('a key with many versions', () => {
 
         for (const [index, ciphertext] of made.entries()) {
           const version = index + 1;
-          expect(await accepted(engine.encryption.decrypt('k', { ciphertext }))).to.equal(version >= model.minDecryption);
+          expect(await accepted(engine.ciphertexts.decrypt('k', { ciphertext }))).to.equal(version >= model.minDecryption);
           expect(await accepted(encryptOne(engine, 'k', { plaintext: fox, keyVersion: version }))).to.equal(
             version >= Math.max(model.minEncryption, model.minDecryption),
           );

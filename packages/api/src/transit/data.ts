@@ -65,7 +65,7 @@ const encrypt = dataOperation({
   answers: oneOrBatch(ciphertextAnswer),
   check: checkOaepHash,
   execute: (engine, request, { keyName, principal, path }) =>
-    engine.encryption.encrypt(keyName, {
+    engine.ciphertexts.encrypt(keyName, {
       ...request,
       mayCreate: allows(principal, 'create', path),
       mayUpdate: allows(principal, 'update', path),
@@ -81,7 +81,7 @@ const decrypt = dataOperation({
   answers: oneOrBatch(object({ plaintext: string })),
   capability: 'update',
   check: checkOaepHash,
-  execute: (engine, request, { keyName }) => engine.encryption.decrypt(keyName, request),
+  execute: (engine, request, { keyName }) => engine.ciphertexts.decrypt(keyName, request),
   render: ({ plaintext }) => `"plaintext":"${plaintext}"`,
   failedItem: '"plaintext":"",',
 });
@@ -103,7 +103,7 @@ const rewrap = dataOperation({
   answers: oneOrBatch(ciphertextAnswer),
   capability: 'update',
   check: checkOaepHash,
-  execute: (engine, request, { keyName }) => engine.encryption.rewrap(keyName, request),
+  execute: (engine, request, { keyName }) => engine.ciphertexts.rewrap(keyName, request),
   render: ciphertextJson,
 });
 
@@ -127,7 +127,7 @@ const datakey = dataOperation({
   answers: data(object({ ciphertext: string, key_version: integer }, { plaintext: string })),
   capability: 'update',
   check: checkOaepHash,
-  execute: (engine, request, { keyName }) => engine.encryption.datakey(keyName, { ...request, kind: request.type ?? '' }),
+  execute: (engine, request, { keyName }) => engine.ciphertexts.datakey(keyName, { ...request, kind: request.type ?? '' }),
   render: (result) =>
     result.plaintext === undefined ? ciphertextJson(result) : `${ciphertextJson(result)},"plaintext":"${result.plaintext}"`,
 });

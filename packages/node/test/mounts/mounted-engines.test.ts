@@ -53,7 +53,7 @@ describe('mounted engines', () => {
       await active.engines.get('moved')?.createKey('k', {});
       await standby.changing;
       for (const node of [active, standby]) {
-        const reply = await node.engines.get('moved')?.encryption.encrypt('k', request);
+        const reply = await node.engines.get('moved')?.ciphertexts.encrypt('k', request);
         expect(JSON.stringify(reply)).to.contain('"vault:v1:');
       }
       await active.disable('transit');
@@ -76,7 +76,7 @@ describe('mounted engines', () => {
     expect(pathsOf(standby)).to.deep.equal(['stays']);
     held.held.resolve();
     held.held = undefined;
-    expect(await errorOf(gone?.encryption.encrypt('k', request) ?? Promise.resolve()))
+    expect(await errorOf(gone?.ciphertexts.encrypt('k', request) ?? Promise.resolve()))
       .to.be.instanceOf(RequestError)
       .with.property('code', 'no_handler');
     await standby.changing;
@@ -193,7 +193,7 @@ describe('mounted engines', () => {
     await engine?.createKey('k', {});
     mounts.close();
     expect(pathsOf(mounts)).to.deep.equal([]);
-    expect(await errorOf(engine?.encryption.encrypt('k', request) ?? Promise.resolve()))
+    expect(await errorOf(engine?.ciphertexts.encrypt('k', request) ?? Promise.resolve()))
       .to.be.instanceOf(StoreError)
       .with.property('code', 'sealed');
     await store.commit({ conditions: [], writes: [writtenMounts({ mounts: [newMount('b', 'svc')], moves: [] })] });

@@ -34,7 +34,7 @@ describe('a primary whose secondary acknowledges key material', function () {
       (error: unknown) => (error instanceof Error && 'code' in error ? error.code : error),
     );
   const versionUsed = async (site: Site, name: string): Promise<unknown> => {
-    const reply = await site.engine.encryption.encrypt(name, { plaintext, mayCreate: false, mayUpdate: true });
+    const reply = await site.engine.ciphertexts.encrypt(name, { plaintext, mayCreate: false, mayUpdate: true });
     return 'keyVersion' in reply && reply.keyVersion;
   };
   /** Repeats the work until its result is the expected one. */
@@ -112,13 +112,13 @@ describe('a primary whose secondary acknowledges key material', function () {
   it('has lost no version that it used when the secondary is promoted, and the promoted cluster keeps the setting', async () => {
     west = await west.restarted(east.shares);
     await repeat(() => codeOf(east.engine.rotateKey('k')), 'done');
-    const { ciphertext } = (await east.engine.encryption.encrypt('k', { plaintext, mayCreate: false, mayUpdate: true })) as {
+    const { ciphertext } = (await east.engine.ciphertexts.encrypt('k', { plaintext, mayCreate: false, mayUpdate: true })) as {
       ciphertext: string;
     };
     await east.node.stop();
     await west.replication.promote({ force: true });
     await until(() => west.health === 200);
-    const read = await west.engine.encryption.decrypt('k', { ciphertext });
+    const read = await west.engine.ciphertexts.decrypt('k', { ciphertext });
     expect(read).to.include({ plaintext });
     expect(await west.replication.material.setting.read()).to.deep.equal({ timeoutMs: acknowledgeMsMin, onTimeout: 'refuse' });
     // The entry that allows the use of the last version may have been lost; there is no secondary that would have to confirm it.

@@ -29,7 +29,7 @@ describe('a secondary whose whole state is replaced', function () {
     return node.services.mounts;
   };
   const encrypted = async (site: Site, mount: string): Promise<string> =>
-    JSON.stringify(await mountsOf(site).engines.get(mount)?.encryption.encrypt('k', request));
+    JSON.stringify(await mountsOf(site).engines.get(mount)?.ciphertexts.encrypt('k', request));
 
   it('closes mounts that are gone, and reads everything else again, without being unsealed again', async () => {
     const [east, west] = [await open('east'), await open('west')];
@@ -69,7 +69,7 @@ describe('a secondary whose whole state is replaced', function () {
 
     expect(pathsAtOnce).to.deep.equal(['transit']);
     expect(mountsOf(west), 'the same services').to.equal(mounts);
-    const refusal = await gone?.encryption.encrypt('k', request).catch((error: unknown) => error);
+    const refusal = await gone?.ciphertexts.encrypt('k', request).catch((error: unknown) => error);
     expect(refusal).to.be.instanceOf(RequestError).with.property('code', 'no_handler');
     expect(await encrypted(west, 'transit'), 'the new version').to.contain('"svc:v2:');
   });

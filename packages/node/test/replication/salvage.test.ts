@@ -9,7 +9,7 @@ import { Site } from './site.ts';
 const plaintext = Buffer.from('encrypted under a version that was lost').toString('base64');
 
 async function encrypted({ engine }: Site, key: string): Promise<{ readonly ciphertext: string }> {
-  const result = await engine.encryption.encrypt(key, { plaintext, mayCreate: false, mayUpdate: true });
+  const result = await engine.ciphertexts.encrypt(key, { plaintext, mayCreate: false, mayUpdate: true });
   if (!('ciphertext' in result)) throw new TypeError('one plaintext has one ciphertext');
   return { ciphertext: result.ciphertext };
 }
@@ -56,8 +56,8 @@ describe('a key that was lost in a promotion', function () {
 
     await salvage('k', 'k-lost');
     await salvage('only-here', 'brought-back');
-    expect(await west.engine.encryption.decrypt('k-lost', ofVersion)).to.include({ plaintext });
-    expect(await west.engine.encryption.decrypt('brought-back', ofKey)).to.include({ plaintext });
+    expect(await west.engine.ciphertexts.decrypt('k-lost', ofVersion)).to.include({ plaintext });
+    expect(await west.engine.ciphertexts.decrypt('brought-back', ofKey)).to.include({ plaintext });
     expect((await west.engine.readKey('k-lost')).latestVersion).to.equal(2);
     expect((await west.engine.readKey('k')).latestVersion, 'the key of the new primary').to.equal(1);
     expect(await refusalOf(salvage('k', 'k-lost'))).to.equal('a key of this name already exists');

@@ -114,7 +114,7 @@ describe('key material that secondary clusters must confirm', () => {
     expect(String(error)).to.include(lateText);
     for (const engine of engines()) {
       expect((await refusalOf(encryptOne(engine, 'k', { plaintext: fox }))).code).to.equal('unconfirmed');
-      const batch = engine.encryption.encrypt('k', { items: [{ plaintext: fox }], mayCreate: true, mayUpdate: true });
+      const batch = engine.ciphertexts.encrypt('k', { items: [{ plaintext: fox }], mayCreate: true, mayUpdate: true });
       expect((await refusalOf(batch)).code).to.equal('unconfirmed');
       expect(await engine.readKey('k')).to.deep.include({ latestVersion: 0, versions: [] });
     }

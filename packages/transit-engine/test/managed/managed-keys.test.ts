@@ -204,7 +204,7 @@ describe('keys of type managed_key', function () {
       expect(rewrapped.ciphertext.slice(0, 7)).to.equal('svc:v2:');
       expect((await decryptOne(engine, 'k', { ciphertext: rewrapped.ciphertext })).plaintext).to.equal(fox);
       expect((await decryptOne(engine, 'k', { ciphertext })).plaintext).to.equal(fox);
-      const datakey = await engine.encryption.datakey('k', { kind: 'plaintext' });
+      const datakey = await engine.ciphertexts.datakey('k', { kind: 'plaintext' });
       expect((await decryptOne(engine, 'k', { ciphertext: datakey.ciphertext })).plaintext).to.equal(datakey.plaintext);
     });
 
@@ -254,7 +254,7 @@ describe('keys of type managed_key', function () {
       throw new TransitError('managed_key_unavailable', 'managed key aes: the token did not answer in time');
     };
     const request = { ...anything, items: [{ plaintext: fox }, { plaintext: fox }, { plaintext: fox }] };
-    expect((await refusalOf(engine.encryption.encrypt('k', request))).code).to.equal('managed_key_unavailable');
+    expect((await refusalOf(engine.ciphertexts.encrypt('k', request))).code).to.equal('managed_key_unavailable');
     expect(asked).to.equal(1);
   });
 

@@ -37,7 +37,7 @@ describe('a batch', () => {
     await engine.createKey('k', {});
     await engine.rotateKey('k');
     const made = batch(
-      await engine.encryption.encrypt('k', {
+      await engine.ciphertexts.encrypt('k', {
         ...anything,
         items: [{ plaintext: fox, reference: 'first' }, { plaintext: dog, keyVersion: 1 }, { plaintext: '' }],
       }),
@@ -49,7 +49,7 @@ describe('a batch', () => {
       ciphertext: 'ciphertext' in result ? result.ciphertext : '',
       reference: 'r',
     }));
-    expect(await engine.encryption.decrypt('k', { items })).to.deep.equal({
+    expect(await engine.ciphertexts.decrypt('k', { items })).to.deep.equal({
       outcome: 'all_ok',
       results: [fox, dog, ''].map((plaintext) => ({ plaintext, reference: 'r' })),
     });
@@ -59,7 +59,7 @@ describe('a batch', () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const reply = batch(
-      await engine.encryption.encrypt('k', { ...anything, items: [{ plaintext: fox }], plaintext: '!!', context: '!!' }),
+      await engine.ciphertexts.encrypt('k', { ...anything, items: [{ plaintext: fox }], plaintext: '!!', context: '!!' }),
     );
     expect(reply.outcome).to.equal('all_ok');
   });
@@ -68,7 +68,7 @@ describe('a batch', () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const reply = batch(
-      await engine.encryption.encrypt('k', {
+      await engine.ciphertexts.encrypt('k', {
         ...anything,
         items: [
           { plaintext: fox },
@@ -102,8 +102,8 @@ describe('a batch', () => {
       { error: 'invalid ciphertext: version is too new', reference: '' },
       { error: 'missing ciphertext to decrypt', reference: '' },
     ];
-    expect(await engine.encryption.decrypt('k', { items })).to.deep.equal({ outcome: 'all_failed', results });
-    expect(await engine.encryption.rewrap('k', { items })).to.deep.equal({ outcome: 'all_failed', results });
+    expect(await engine.ciphertexts.decrypt('k', { items })).to.deep.equal({ outcome: 'all_failed', results });
+    expect(await engine.ciphertexts.rewrap('k', { items })).to.deep.equal({ outcome: 'all_failed', results });
   });
 
   it('of rewrap refuses only the item without a ciphertext', async () => {
@@ -111,7 +111,9 @@ describe('a batch', () => {
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
     await engine.rotateKey('k');
-    const reply = batch(await engine.encryption.rewrap('k', { items: [{ ciphertext }, {}, { ciphertext: '', reference: 'n' }] }));
+    const reply = batch(
+      await engine.ciphertexts.rewrap('k', { items: [{ ciphertext }, {}, { ciphertext: '', reference: 'n' }] }),
+    );
     expect(reply.outcome).to.equal('some_failed');
     expect(reply.results[0]).to.include({ keyVersion: 2, reference: '' });
     expect(reply.results.slice(1)).to.deep.equal([
@@ -124,7 +126,7 @@ describe('a batch', () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const made = batch(
-      await engine.encryption.encrypt('k', {
+      await engine.ciphertexts.encrypt('k', {
         ...anything,
         items: [{ plaintext: fox }, { reference: 'a' }],
       }),
@@ -133,7 +135,7 @@ describe('a batch', () => {
     expect(made.results[0]).to.include({ keyVersion: 1, reference: '' });
     expect(made.results[1]).to.deep.equal({ error: 'missing plaintext to encrypt', reference: 'a' });
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
-    const opened = await engine.encryption.decrypt('k', {
+    const opened = await engine.ciphertexts.decrypt('k', {
       items: [{}, { ciphertext }, { ciphertext: '', reference: 'n' }],
     });
     expect(opened).to.deep.equal({
@@ -148,7 +150,7 @@ describe('a batch', () => {
 
   it('whose items all lack an input creates no key', async () => {
     const { engine } = newEngine();
-    const reply = batch(await engine.encryption.encrypt('unmade', { ...anything, items: [{}] }));
+    const reply = batch(await engine.ciphertexts.encrypt('unmade', { ...anything, items: [{}] }));
     expect(reply.outcome).to.equal('all_failed');
     expect((await refusalOf(engine.readKey('unmade'))).code).to.equal('not_found');
   });
@@ -156,9 +158,9 @@ describe('a batch', () => {
   it('requires a context in each item of a derived key', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
-    const reply = batch(await engine.encryption.encrypt('k', { ...anything, items: [{ plaintext: fox }, { plaintext: dog }] }));
+    const reply = batch(await engine.ciphertexts.encrypt('k', { ...anything, items: [{ plaintext: fox }, { plaintext: dog }] }));
     expect(reply.outcome).to.equal('all_failed');
-    const good = batch(await engine.encryption.encrypt('k', { ...anything, items: [{ plaintext: fox, context: contextOne }] }));
+    const good = batch(await engine.ciphertexts.encrypt('k', { ...anything, items: [{ plaintext: fox, context: contextOne }] }));
     expect(good.outcome).to.equal('all_ok');
   });
 
@@ -180,16 +182,16 @@ describe('a batch', () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
     const turns = countTurns();
-    await engine.encryption.encrypt('k', { ...anything, items: heavyItems });
+    await engine.ciphertexts.encrypt('k', { ...anything, items: heavyItems });
     expect(turns()).to.be.at.least(3);
   });
 
   it('ends with an error when the engine is closed meanwhile', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
-    await engine.encryption.encrypt('k', { ...anything, items: heavyItems.slice(0, 1) });
+    await engine.ciphertexts.encrypt('k', { ...anything, items: heavyItems.slice(0, 1) });
     setImmediate(() => engine.close());
-    const [result] = await Promise.allSettled([engine.encryption.encrypt('k', { ...anything, items: heavyItems })]);
+    const [result] = await Promise.allSettled([engine.ciphertexts.encrypt('k', { ...anything, items: heavyItems })]);
     const reason: unknown = result?.status === 'rejected' && result.reason;
     expect(reason).to.be.instanceOf(StoreError).with.property('code', 'sealed');
   });
@@ -206,9 +208,9 @@ describe('a batch', () => {
     };
     await newEngine({ store: inner }).engine.createKey('k', {});
     const { engine } = newEngine({ store });
-    await engine.encryption.encrypt('k', { ...anything, items: Array.from({ length: 50 }, () => ({ plaintext: fox })) });
+    await engine.ciphertexts.encrypt('k', { ...anything, items: Array.from({ length: 50 }, () => ({ plaintext: fox })) });
     expect(reads).to.have.lengthOf(2);
-    await engine.encryption.encrypt('k', { ...anything, items: [{ plaintext: fox }] });
+    await engine.ciphertexts.encrypt('k', { ...anything, items: [{ plaintext: fox }] });
     expect(reads, 'a hit asks the store for nothing').to.have.lengthOf(2);
   });
 });
@@ -224,7 +226,7 @@ describe('a batch is refused as a whole', () => {
         [{}, { context }],
         [{ context: '' }, { context }],
       ])
-        expect(await refusalOf(engine.encryption[operation]('k', { ...anything, items }))).to.deep.equal({
+        expect(await refusalOf(engine.ciphertexts[operation]('k', { ...anything, items }))).to.deep.equal({
           code: 'invalid_request',
           message: 'context should be set either in all the request blocks or in none',
         });

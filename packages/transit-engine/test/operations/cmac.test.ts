@@ -165,10 +165,10 @@ describe('cmac', () => {
     for (const type of ['hmac', 'aes128-cmac']) {
       await engine.createKey(type, { type });
       const message = `message encryption not supported for key type ${type}`;
-      const encrypting = engine.encryption.encrypt(type, { plaintext: fox, mayCreate: true, mayUpdate: true });
+      const encrypting = engine.ciphertexts.encrypt(type, { plaintext: fox, mayCreate: true, mayUpdate: true });
       expect((await refusalOf(encrypting)).message).to.equal(message);
-      expect((await refusalOf(engine.encryption.datakey(type, { kind: 'wrapped' }))).message).to.equal(message);
-      expect((await refusalOf(engine.encryption.decrypt(type, { ciphertext: 'svc:v1:AAAA' }))).message).to.equal(
+      expect((await refusalOf(engine.ciphertexts.datakey(type, { kind: 'wrapped' }))).message).to.equal(message);
+      expect((await refusalOf(engine.ciphertexts.decrypt(type, { ciphertext: 'svc:v1:AAAA' }))).message).to.equal(
         `message decryption not supported for key type ${type}`,
       );
     }

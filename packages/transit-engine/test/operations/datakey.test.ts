@@ -8,10 +8,10 @@ describe('datakey', () => {
     it(`of ${bits ?? 'default'} bits is decrypted by the key, and returned in plaintext only on request`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', {});
-      const made = await engine.encryption.datakey('k', { kind: 'plaintext', bits });
+      const made = await engine.ciphertexts.datakey('k', { kind: 'plaintext', bits });
       expect(Buffer.from(made.plaintext ?? '', 'base64')).to.have.lengthOf((bits ?? 256) / 8);
       expect(await decryptOne(engine, 'k', { ciphertext: made.ciphertext })).to.deep.equal({ plaintext: made.plaintext });
-      const wrapped = await engine.encryption.datakey('k', { kind: 'wrapped', bits });
+      const wrapped = await engine.ciphertexts.datakey('k', { kind: 'wrapped', bits });
       expect(wrapped).to.have.all.keys('ciphertext', 'keyVersion');
       const { plaintext } = await decryptOne(engine, 'k', { ciphertext: wrapped.ciphertext });
       expect(plaintext).to.not.equal(made.plaintext);
@@ -23,10 +23,10 @@ describe('datakey', () => {
     await engine.createKey('k', { derived: true });
     await engine.rotateKey('k');
     const request = { kind: 'plaintext', context: contextOne, associatedData: fox, keyVersion: 1 };
-    const { ciphertext, plaintext, keyVersion } = await engine.encryption.datakey('k', request);
+    const { ciphertext, plaintext, keyVersion } = await engine.ciphertexts.datakey('k', request);
     expect(keyVersion).to.equal(1);
     expect(await decryptOne(engine, 'k', { ciphertext, context: contextOne, associatedData: fox })).to.deep.equal({ plaintext });
-    expect((await refusalOf(engine.encryption.decrypt('k', { ciphertext, context: contextOne }))).code).to.equal(
+    expect((await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext, context: contextOne }))).code).to.equal(
       'invalid_ciphertext',
     );
   });
@@ -44,13 +44,13 @@ describe('datakey', () => {
     it(`refuses ${JSON.stringify(request)}: ${message}`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', {});
-      expect((await refusalOf(engine.encryption.datakey('k', request))).message).to.equal(message);
+      expect((await refusalOf(engine.ciphertexts.datakey('k', request))).message).to.equal(message);
     });
   }
 
   it('does not create a key', async () => {
     const { engine } = newEngine();
-    expect((await refusalOf(engine.encryption.datakey('k', { kind: 'wrapped' }))).message).to.equal('encryption key not found');
+    expect((await refusalOf(engine.ciphertexts.datakey('k', { kind: 'wrapped' }))).message).to.equal('encryption key not found');
     expect(await engine.keyExists('k')).to.equal(false);
   });
 });

@@ -46,17 +46,17 @@ for (const operation of ['decrypt', 'rewrap'] as const) {
     for (const [request, code, message] of mistakes) {
       it(`refuses ${JSON.stringify(request).slice(0, 60)}: ${message}`, async () => {
         const engine = await keyOfThreeVersions();
-        expect(await refusalOf(engine.encryption[operation]('k', request))).to.deep.equal({ code, message });
+        expect(await refusalOf(engine.ciphertexts[operation]('k', request))).to.deep.equal({ code, message });
       });
     }
 
     it('refuses an unknown key', async () => {
       const { engine } = newEngine();
-      expect(await refusalOf(engine.encryption[operation]('k', { ciphertext: 'svc:v1:AAAA' }))).to.deep.equal({
+      expect(await refusalOf(engine.ciphertexts[operation]('k', { ciphertext: 'svc:v1:AAAA' }))).to.deep.equal({
         code: 'key_not_found',
         message: 'encryption key not found',
       });
-      expect((await refusalOf(engine.encryption[operation]('k', {}))).message).to.equal('missing ciphertext to decrypt');
+      expect((await refusalOf(engine.ciphertexts[operation]('k', {}))).message).to.equal('missing ciphertext to decrypt');
     });
 
     it("refuses another key's ciphertext", async () => {
@@ -64,7 +64,7 @@ for (const operation of ['decrypt', 'rewrap'] as const) {
       await engine.createKey('a', {});
       await engine.createKey('b', {});
       const { ciphertext } = await encryptOne(engine, 'a', { plaintext: fox });
-      expect((await refusalOf(engine.encryption[operation]('b', { ciphertext }))).message).to.equal(
+      expect((await refusalOf(engine.ciphertexts[operation]('b', { ciphertext }))).message).to.equal(
         'cipher: message authentication failed',
       );
     });
@@ -74,7 +74,7 @@ for (const operation of ['decrypt', 'rewrap'] as const) {
       await engine.createKey('k', { derived: true, type: 'chacha20-poly1305' });
       const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, context: contextOne });
       expect(
-        (await refusalOf(engine.encryption[operation]('k', { ciphertext, context: base64('context two') }))).message,
+        (await refusalOf(engine.ciphertexts[operation]('k', { ciphertext, context: base64('context two') }))).message,
       ).to.equal('chacha20poly1305: message authentication failed');
     });
   });
@@ -88,11 +88,11 @@ describe('decrypt', () => {
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, associatedData });
     expect(await decryptOne(engine, 'k', { ciphertext, associatedData })).to.deep.equal({ plaintext: fox });
     for (const wrong of [undefined, '', base64('bound datA')]) {
-      expect((await refusalOf(engine.encryption.decrypt('k', { ciphertext, associatedData: wrong }))).message).to.contain(
+      expect((await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext, associatedData: wrong }))).message).to.contain(
         'authentication failed',
       );
     }
-    expect((await refusalOf(engine.encryption.decrypt('k', { ciphertext, associatedData: '!!' }))).message).to.equal(
+    expect((await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext, associatedData: '!!' }))).message).to.equal(
       'unable to get associated_data/additional_data from factory[0]: illegal base64 data at input byte 0',
     );
     const unbound = await encryptOne(engine, 'k', { plaintext: fox, associatedData: '' });
@@ -103,7 +103,7 @@ describe('decrypt', () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     expect(
-      (await refusalOf(engine.encryption.decrypt('k', { ciphertext: 'svc:v1:AAAA', paddingScheme: 'none' }))).message,
+      (await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext: 'svc:v1:AAAA', paddingScheme: 'none' }))).message,
     ).to.equal("'[0].padding_scheme' invalid: unknown padding scheme: none");
   });
 
@@ -151,7 +151,7 @@ describe('rewrap', () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, associatedData: base64('x') });
-    expect((await refusalOf(engine.encryption.rewrap('k', { ciphertext }))).message).to.contain('authentication failed');
+    expect((await refusalOf(engine.ciphertexts.rewrap('k', { ciphertext }))).message).to.contain('authentication failed');
   });
 
   for (const [request, message] of [
@@ -164,7 +164,7 @@ describe('rewrap', () => {
       const { engine } = newEngine();
       await engine.createKey('k', {});
       const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
-      expect((await refusalOf(engine.encryption.rewrap('k', { ciphertext, ...request }))).message).to.equal(message);
+      expect((await refusalOf(engine.ciphertexts.rewrap('k', { ciphertext, ...request }))).message).to.equal(message);
     });
   }
 });

@@ -139,7 +139,7 @@ describe('encrypt', () => {
       expect((await refusalOf(encryptOne(engine, 'k', { plaintext: fox, context }))).message).to.equal(missingContext);
     }
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, context: contextOne });
-    expect((await refusalOf(engine.encryption.decrypt('k', { ciphertext }))).message).to.equal(missingContext);
+    expect((await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext }))).message).to.equal(missingContext);
   });
 
   it('accepts a context of any length', async () => {
@@ -201,7 +201,7 @@ describe('a round trip', () => {
       for (let at = 0; at < payload.length; at++) {
         const changed = Buffer.from(payload);
         changed.writeUInt8(changed.readUInt8(at) ^ (1 << (at % 8)), at);
-        const refusal = await refusalOf(engine.encryption.decrypt(type, { ciphertext: `svc:v1:${changed.toString('base64')}` }));
+        const refusal = await refusalOf(engine.ciphertexts.decrypt(type, { ciphertext: `svc:v1:${changed.toString('base64')}` }));
         expect(refusal, `byte ${at}`).to.deep.equal({
           code: 'invalid_ciphertext',
           message: aeadOf(type).authenticationFailure,

@@ -42,16 +42,16 @@ describe('encrypting with an unknown key', () => {
 
   it('creates one key for a batch, also if some items fail', async () => {
     const { engine } = newEngine();
-    const reply = await engine.encryption.encrypt('k', { ...anything, items: [{ plaintext: '!!' }, { plaintext: fox }] });
+    const reply = await engine.ciphertexts.encrypt('k', { ...anything, items: [{ plaintext: '!!' }, { plaintext: fox }] });
     expect(reply).to.have.property('outcome', 'some_failed');
     expect(await engine.readKey('k')).to.include({ derived: false, latestVersion: 1 });
-    await engine.encryption.encrypt('d', { ...anything, items: [{ plaintext: fox, context: contextOne }] });
+    await engine.ciphertexts.encrypt('d', { ...anything, items: [{ plaintext: fox, context: contextOne }] });
     expect(await engine.readKey('d')).to.include({ derived: true });
   });
 
   it('creates no key if every item fails', async () => {
     const { engine, store } = newEngine();
-    const reply = await engine.encryption.encrypt('k', { ...anything, items: [{ plaintext: '!!' }, { plaintext: '??' }] });
+    const reply = await engine.ciphertexts.encrypt('k', { ...anything, items: [{ plaintext: '!!' }, { plaintext: '??' }] });
     expect(reply).to.have.property('outcome', 'all_failed');
     expect(await everything(store)).to.deep.equal({});
   });
@@ -83,7 +83,7 @@ describe('encrypting with an unknown key', () => {
   ] as const) {
     it(`creates no key if refused: ${JSON.stringify(request).slice(0, 70)}`, async () => {
       const { engine, store } = newEngine();
-      expect((await refusalOf(engine.encryption.encrypt('k', { ...anything, ...request }))).message).to.equal(message);
+      expect((await refusalOf(engine.ciphertexts.encrypt('k', { ...anything, ...request }))).message).to.equal(message);
       expect(await everything(store)).to.deep.equal({});
       expect(await engine.keyExists('k')).to.equal(false);
     });
@@ -91,7 +91,7 @@ describe('encrypting with an unknown key', () => {
 
   it('refuses an invalid key name', async () => {
     const { engine } = newEngine();
-    expect(await refusalOf(engine.encryption.encrypt('a/b', { ...anything, plaintext: fox }))).to.include({
+    expect(await refusalOf(engine.ciphertexts.encrypt('a/b', { ...anything, plaintext: fox }))).to.include({
       code: 'invalid_request',
     });
   });
@@ -108,10 +108,10 @@ describe('the capabilities of a caller who encrypts', () => {
   ]) {
     const outcome = async (engine: TransitEngine, word: string) => {
       try {
-        await engine.encryption.encrypt('k', { ...may, plaintext: fox });
+        await engine.ciphertexts.encrypt('k', { ...may, plaintext: fox });
         return word;
       } catch {
-        return refusalOf(engine.encryption.encrypt('k', { ...may, plaintext: fox }));
+        return refusalOf(engine.ciphertexts.encrypt('k', { ...may, plaintext: fox }));
       }
     };
 
@@ -129,7 +129,7 @@ describe('the capabilities of a caller who encrypts', () => {
 
   it('apply to the existing key when another request creates it first', async () => {
     const { engine } = newEngine();
-    const requests = [createOnly, createOnly].map((may) => engine.encryption.encrypt('k', { ...may, plaintext: fox }));
+    const requests = [createOnly, createOnly].map((may) => engine.ciphertexts.encrypt('k', { ...may, plaintext: fox }));
     const [first, second] = await Promise.allSettled(requests);
     expect(first?.status).to.equal('fulfilled');
     expect(second?.status === 'rejected' && second.reason).to.include(denied);

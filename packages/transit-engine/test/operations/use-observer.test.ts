@@ -21,10 +21,10 @@ describe('the observer of the use of keys', () => {
     const { engine, uses } = observedEngine();
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
     expect(uses.splice(0)).to.deep.equal(['generating', 'generated', 'began 1', 'ended']);
-    await engine.encryption.encrypt('k', { ...anything, items: [{ plaintext: fox }, { plaintext: fox }] });
+    await engine.ciphertexts.encrypt('k', { ...anything, items: [{ plaintext: fox }, { plaintext: fox }] });
     expect(uses.splice(0)).to.deep.equal(['began 2', 'ended']);
-    await engine.encryption.decrypt('k', { ciphertext });
-    await engine.encryption.datakey('k', { kind: 'wrapped' });
+    await engine.ciphertexts.decrypt('k', { ciphertext });
+    await engine.ciphertexts.datakey('k', { kind: 'wrapped' });
     expect(uses).to.deep.equal(['began 1', 'ended', 'began 1', 'ended']);
   });
 
@@ -44,8 +44,8 @@ describe('the observer of the use of keys', () => {
     const request = { ciphertext: 'svc:v1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=' };
     const plain = newEngine();
     await plain.engine.createKey('k', {});
-    const refusal = await refusalOf(engine.encryption.decrypt('k', request));
-    expect(refusal).to.deep.equal(await refusalOf(plain.engine.encryption.decrypt('k', request)));
+    const refusal = await refusalOf(engine.ciphertexts.decrypt('k', request));
+    expect(refusal).to.deep.equal(await refusalOf(plain.engine.ciphertexts.decrypt('k', request)));
     expect(uses).to.deep.equal(['generating', 'generated', 'began 1', 'failed']);
   });
 

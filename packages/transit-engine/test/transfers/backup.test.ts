@@ -53,7 +53,7 @@ describe('backup and restore', () => {
     const two = await encryptOne(engine, 'k', { plaintext: fox, context });
     expect(await encryptOne(other.engine, 'copy', { plaintext: fox, context })).to.deep.equal(two);
     expect(
-      (await refusalOf(other.engine.encryption.decrypt('copy', { ciphertext: one.ciphertext, context }))).message,
+      (await refusalOf(other.engine.ciphertexts.decrypt('copy', { ciphertext: one.ciphertext, context }))).message,
     ).to.contain('too old');
     expect((await other.engine.rotateKey('copy')).key).to.include({ latestVersion: 4 });
     other.clock.nowMs += 7200_000;

@@ -175,11 +175,11 @@ describe('a key pair', () => {
     const { engine } = await importing();
     const pair = pairOf('rsa-2048');
     await engine.transfers.importKey('k', { type: 'rsa-2048', publicKey: spkiPem(pair) });
-    const reply = await engine.encryption.encrypt('k', { ...anything, plaintext: fox });
+    const reply = await engine.ciphertexts.encrypt('k', { ...anything, plaintext: fox });
     if ('results' in reply) throw new Error('the request was no batch');
     const key = { key: pair.privateKey, oaepHash: 'sha256', padding: constants.RSA_PKCS1_OAEP_PADDING };
     expect(privateDecrypt(key, Buffer.from(reply.ciphertext.slice(7), 'base64')).toString('base64')).to.equal(fox);
-    for (const request of [engine.encryption.decrypt('k', reply), engine.encryption.rewrap('k', reply)]) {
+    for (const request of [engine.ciphertexts.decrypt('k', reply), engine.ciphertexts.rewrap('k', reply)]) {
       expect((await refusalOf(request)).message).to.equal(
         'cannot decrypt ciphertext, key version does not have a private counterpart',
       );
@@ -272,14 +272,14 @@ describe('an RSA key', () => {
   it('can be created by an encryption, and decrypts and rewraps in both paddings', async () => {
     const { engine } = newEngine();
     for (const paddingScheme of ['', 'oaep', 'pkcs1v15']) {
-      const reply = await engine.encryption.encrypt('k', { ...anything, type: 'rsa-2048', plaintext: fox, paddingScheme });
+      const reply = await engine.ciphertexts.encrypt('k', { ...anything, type: 'rsa-2048', plaintext: fox, paddingScheme });
       if ('results' in reply) throw new Error('the request was no batch');
       expect(await decryptOne(engine, 'k', { ciphertext: reply.ciphertext, paddingScheme })).to.deep.equal({ plaintext: fox });
-      const anew = await engine.encryption.rewrap('k', { ciphertext: reply.ciphertext, decryptPaddingScheme: paddingScheme });
+      const anew = await engine.ciphertexts.rewrap('k', { ciphertext: reply.ciphertext, decryptPaddingScheme: paddingScheme });
       if ('results' in anew) throw new Error('the request was no batch');
       expect(await decryptOne(engine, 'k', { ciphertext: anew.ciphertext })).to.deep.equal({ plaintext: fox });
     }
-    const datakey = await engine.encryption.datakey('k', { kind: 'plaintext', paddingScheme: 'pkcs1v15' });
+    const datakey = await engine.ciphertexts.datakey('k', { kind: 'plaintext', paddingScheme: 'pkcs1v15' });
     expect((await decryptOne(engine, 'k', { ciphertext: datakey.ciphertext, paddingScheme: 'pkcs1v15' })).plaintext).to.equal(
       datakey.plaintext,
     );
@@ -288,7 +288,7 @@ describe('an RSA key', () => {
   it('cannot be created as a derived key by an encryption', async () => {
     const { engine, store } = newEngine();
     const before = await everything(store);
-    await refusalOf(engine.encryption.encrypt('k', { ...anything, type: 'rsa-2048', plaintext: fox, context: contextOne }));
+    await refusalOf(engine.ciphertexts.encrypt('k', { ...anything, type: 'rsa-2048', plaintext: fox, context: contextOne }));
     expect(await everything(store)).to.deep.equal(before);
   });
 
@@ -306,11 +306,11 @@ describe('an RSA key', () => {
       [{ plaintext: fox, paddingScheme: 'x' }, "'[0].padding_scheme' invalid: unknown padding scheme: x"],
       [{ plaintext: fox, nonce: of(12) }, 'provided nonce not allowed for this key'],
     ] as const) {
-      expect((await refusalOf(engine.encryption.encrypt('k', { ...anything, ...request }))).message).to.equal(message);
+      expect((await refusalOf(engine.ciphertexts.encrypt('k', { ...anything, ...request }))).message).to.equal(message);
     }
     for (const paddingScheme of ['oaep', 'pkcs1v15']) {
       for (const bytes of [0, 1, 255, 257]) {
-        const refusal = await refusalOf(engine.encryption.decrypt('k', { ciphertext: `svc:v1:${of(bytes)}`, paddingScheme }));
+        const refusal = await refusalOf(engine.ciphertexts.decrypt('k', { ciphertext: `svc:v1:${of(bytes)}`, paddingScheme }));
         expect(refusal.message).to.equal('failed to RSA decrypt the ciphertext: crypto/rsa: decryption error');
       }
     }

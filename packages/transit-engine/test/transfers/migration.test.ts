@@ -72,7 +72,7 @@ describe('keys of other services', () => {
           if (recordedCase.op === 'encrypt') {
             const { plaintext, ciphertext, context, associated_data: associatedData } = recordedCase;
             const own = ciphertext.replace('vault:', `${prefix}:`);
-            expect(await engine.encryption.decrypt('k', { ciphertext: own, context, associatedData })).to.deep.equal({
+            expect(await engine.ciphertexts.decrypt('k', { ciphertext: own, context, associatedData })).to.deep.equal({
               plaintext,
             });
           } else if (recordedCase.op === 'sign') {

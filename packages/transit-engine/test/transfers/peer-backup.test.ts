@@ -236,8 +236,8 @@ describe('convergent keys of old versions, which only a restore creates', () => 
     expect(await rewrapOne(engine, 'old', { ...request, ciphertext })).to.include({ keyVersion: 3 });
     for (const wrong of [undefined, '', Buffer.alloc(11).toString('base64')]) {
       for (const asked of [
-        engine.encryption.encrypt('old', { ...request, nonce: wrong, mayCreate: true, mayUpdate: true }),
-        engine.encryption.decrypt('old', { ...request, ciphertext, nonce: wrong }),
+        engine.ciphertexts.encrypt('old', { ...request, nonce: wrong, mayCreate: true, mayUpdate: true }),
+        engine.ciphertexts.decrypt('old', { ...request, ciphertext, nonce: wrong }),
       ]) {
         expect((await refusalOf(asked)).message).to.contain('nonce must be 12 bytes long');
       }
@@ -264,7 +264,7 @@ describe('convergent keys of old versions, which only a restore creates', () => 
       const engine = await restored(backupWith({ ...derived, convergent_version: version }));
       const asked = { plaintext: fox, context: contextOne, associatedData: fox, mayCreate: true, mayUpdate: true };
       const request = { ...asked, ...(version === 1 && { nonce: nonce.toString('base64') }) };
-      expect((await refusalOf(engine.encryption.encrypt('old', request))).message).to.contain('associated_data cannot be used');
+      expect((await refusalOf(engine.ciphertexts.encrypt('old', request))).message).to.contain('associated_data cannot be used');
     }
   });
 

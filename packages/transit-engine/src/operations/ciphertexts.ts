@@ -16,8 +16,8 @@ import { type EncryptRequest, type EncryptResult, encryptOperation } from './enc
 import { observed, perform, runUnder, type Tools, underKey } from './operation.ts';
 import { type RewrapRequest, rewrapOperation } from './rewrap.ts';
 
-/** The parts of the engine that encryption uses. */
-export interface EncryptionParts {
+/** The parts of the engine that these operations use. */
+export interface CiphertextsParts {
   readonly store: Store;
   readonly paths: Paths;
   readonly keys: KeyCache;
@@ -27,11 +27,11 @@ export interface EncryptionParts {
   readonly now: () => number;
 }
 
-/** Encryption, decryption, rewrapping and data keys. A refusal is a {@link TransitError}. */
-export class Encryption {
-  readonly #parts: EncryptionParts;
+/** Makes, opens and renews ciphertexts; makes data keys. A refusal is a {@link TransitError}. */
+export class Ciphertexts {
+  readonly #parts: CiphertextsParts;
 
-  constructor(parts: EncryptionParts) {
+  constructor(parts: CiphertextsParts) {
     this.#parts = parts;
   }
 
