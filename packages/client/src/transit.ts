@@ -55,7 +55,10 @@ export interface DataOptions {
   readonly padding_scheme?: string;
 }
 
-export type RewrapOptions = Pick<DataOptions, 'context' | 'key_version' | 'nonce'>;
+export interface RewrapOptions extends Pick<DataOptions, 'context' | 'key_version' | 'nonce'> {
+  readonly decrypt_padding_scheme?: string;
+  readonly encrypt_padding_scheme?: string;
+}
 
 export interface SignOptions {
   readonly key_version?: number;
@@ -181,11 +184,19 @@ export class TransitCalls {
   }
 
   /** Encrypts. May create a missing key; repeating the request does not create another. */
-  encrypt(name: string, plaintext: string, options: DataOptions & { readonly type?: string } = {}): Promise<Envelope<Encrypted>> {
+  encrypt(
+    name: string,
+    plaintext: string,
+    options: DataOptions & { readonly type?: string; readonly convergent_encryption?: boolean } = {},
+  ): Promise<Envelope<Encrypted>> {
     return this.#send('POST', this.#at('encrypt', name), { plaintext, ...options }, pure);
   }
 
-  decrypt(name: string, ciphertext: string, options: DataOptions = {}): Promise<Envelope<{ readonly plaintext: string }>> {
+  decrypt(
+    name: string,
+    ciphertext: string,
+    options: Omit<DataOptions, 'key_version'> = {},
+  ): Promise<Envelope<{ readonly plaintext: string }>> {
     return this.#send('POST', this.#at('decrypt', name), { ciphertext, ...options }, pure);
   }
 
@@ -216,7 +227,7 @@ export class TransitCalls {
     name: string,
     input: string,
     proof: { readonly signature: string } | { readonly hmac: string } | { readonly cmac: string; readonly mac_length?: number },
-    options: SignOptions = {},
+    options: Omit<SignOptions, 'key_version'> = {},
   ): Promise<Envelope<{ readonly valid: boolean }>> {
     return this.#send('POST', this.#at('verify', name), { input, ...proof, ...options }, pure);
   }

@@ -175,28 +175,30 @@ function byteCount(text: string): number {
   throw new TransitError('invalid_request', `error parsing url-set byte count: ${printableName(text)} is not an integer`);
 }
 
-const operations: readonly (readonly [word: string, DataRoute])[] = [
-  ['encrypt', encrypt],
-  ['decrypt', decrypt],
-  ['rewrap', rewrap],
-  ['datakey', datakey],
-  ['hmac', hmac],
-  ['cmac', cmac],
-  ['sign', sign],
-  ['verify', verify],
-  ['hash', hash],
-  ['random', randomBytes],
-];
+/** Operations on data, by the first word of their path. */
+export const dataOperations = {
+  encrypt,
+  decrypt,
+  rewrap,
+  datakey,
+  hmac,
+  cmac,
+  sign,
+  verify,
+  hash,
+  random: randomBytes,
+} as const satisfies Readonly<Record<string, DataRoute>>;
 
 /** Routes of operations on data, below a mount. */
-export const transitDataRoutes: readonly Route[] = operations.flatMap(([word, { operation: POST, params, required }]) =>
-  params
-    .concat('')
-    .map((_, count) => [word, ...params.slice(0, count).map((param) => `:${param}`)].join('/'))
-    .slice(required)
-    .map((path) => ({
-      path,
-      accepts: ({ name }: Params) => name === undefined || isKeyName(name),
-      operations: { POST },
-    })),
+export const transitDataRoutes: readonly Route[] = Object.entries<DataRoute>(dataOperations).flatMap(
+  ([word, { operation: POST, params, required }]) =>
+    params
+      .concat('')
+      .map((_, count) => [word, ...params.slice(0, count).map((param) => `:${param}`)].join('/'))
+      .slice(required)
+      .map((path) => ({
+        path,
+        accepts: ({ name }: Params) => name === undefined || isKeyName(name),
+        operations: { POST },
+      })),
 );

@@ -84,7 +84,7 @@ const kinds = ['hmac', 'cmac', 'signature'] as const;
 type Kind = (typeof kinds)[number];
 
 /** The values of a request to sign or to verify that this file uses itself. */
-interface Signed {
+export interface Signed {
   readonly name?: string | undefined;
   readonly urlalgorithm?: string | undefined;
   readonly hashAlgorithm?: string | undefined;
@@ -95,7 +95,7 @@ interface Signed {
   readonly input?: string | undefined;
   readonly items?: readonly ({ readonly input: string | undefined } & Proofs)[];
 }
-type Proofs = { readonly [Name in Kind]?: string | undefined };
+export type Proofs = { readonly [Name in Kind]?: string | undefined };
 
 /**
  * Returns the hash in force. For HMACs `algorithm` counts, as in the request that created the HMAC. For signatures it counts, as in the

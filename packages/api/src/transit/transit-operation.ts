@@ -136,7 +136,9 @@ interface Caller {
 }
 
 /** An operation and the parameters of its path. */
-export interface DataRoute {
+export interface DataRoute<S extends DataSchema = DataSchema> {
+  /** The fields as they are declared. */
+  readonly takes: S;
   readonly operation: GuardedOperation;
   readonly params: readonly string[];
   readonly required: number;
@@ -147,7 +149,7 @@ const isKeyNamed = { pattern: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$', mi
 export const keyName = text('Name of the key', { required: true, shape: isKeyNamed });
 
 /** Makes the operation: reads the fields, checks deny rules, calls the engine and renders its result. */
-export function dataOperation<S extends DataSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
+export function dataOperation<S extends DataSchema, R extends object>(data: DataOperation<S, R>): DataRoute<S> {
   const { name, capability, mayWrite } = data;
   const named = data.path.params.includes('name') && { name: keyName };
   const declared: DataSchema = { ...named, ...data.takes };
@@ -211,6 +213,7 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
       ...(mayWrite && { mayWrite }),
       run,
     }),
+    takes: data.takes,
     ...data.path,
   };
 }

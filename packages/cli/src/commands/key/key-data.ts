@@ -215,7 +215,7 @@ function macCommands(key: Command, { serverAction }: Runner): void {
     .description('compute the CMAC of data')
     .argument('<name>', 'name of the key')
     .argument(...dataArgument)
-    .option('--mac-length <bytes>', 'length of the CMAC in bytes, 4 to 16 (default: 16)', wholeNumber)
+    .option('--mac-length <bytes>', 'length of the CMAC in bytes, 4 to 16 (default: all 16)', wholeNumber)
     .action(
       serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: MacOptions) => {
         const request = { ...versionIn(options), ...(options.macLength !== undefined && { mac_length: options.macLength }) };
