@@ -36,7 +36,7 @@ export interface MoveState extends KnownKeys {
   record(mount: string, name: string, key: KeyState): Promise<void>;
 }
 
-const format = 2;
+const format = 1;
 
 /** One line of the file after the first. */
 interface Line {

@@ -100,10 +100,10 @@ describe('the state file of a move', () => {
 
   it('refuses the file of another move, another file, and one that others can read, and leaves them as they are', async () => {
     for (const [content, says] of [
-      ['{"format":2,"source":"x","target":"our cluster"}\n', /belongs to a move from x to our cluster/],
-      ['{"format":1,"source":"their cluster","target":"our cluster","keys":{}}\n', /is not a state file/],
+      ['{"format":1,"source":"x","target":"our cluster"}\n', /belongs to a move from x to our cluster/],
+      ['{"format":2,"source":"their cluster","target":"our cluster"}\n', /is not a state file/],
       ['a letter without an end', /is not a state file/],
-      [`${JSON.stringify({ format: 2, ...ends })}\nnot a line\n`, /is not a state file/],
+      [`${JSON.stringify({ format: 1, ...ends })}\nnot a line\n`, /is not a state file/],
       ['null\n', /is not a state file/],
     ] as const) {
       writeFileSync(path, content, { mode: 0o600 });
