@@ -287,8 +287,11 @@ describe('the doctor', () => {
         found: ['fail library hsm'],
       },
       {
-        what: 'an unreachable node',
-        more: { cluster_addr: '127.0.0.1:8201', retry_join: ['http://127.0.0.1:1'] },
+        what: 'an unreachable node, but not this node itself, which need not run yet',
+        more: {
+          ...{ cluster_addr: '127.0.0.1:8201', api_addr: 'http://127.0.0.1:2' },
+          retry_join: ['http://127.0.0.1:1', 'http://127.0.0.1:2'],
+        },
         found: ['warn retry_join http://127.0.0.1:1'],
       },
       {

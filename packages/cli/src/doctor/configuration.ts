@@ -191,15 +191,17 @@ const libraries = ({ pkcs11_libraries }: Config): readonly Finding[] =>
       : fail(`library ${name}`, `${path} does not exist`, 'install the library, or correct its path'),
   );
 
-/** Checks whether the nodes in `retry_join` are reachable. */
-const joinTargets = ({ retry_join }: Config): Promise<readonly Finding[]> =>
+/** Checks whether the nodes in `retry_join` are reachable. This node, which may be one of them, need not run yet. */
+const joinTargets = ({ api_addr, retry_join }: Config): Promise<readonly Finding[]> =>
   Promise.all(
-    retry_join.map(async (address) => {
-      const reason = await unreachable(endpointOf(address));
-      return reason === undefined
-        ? ok(`retry_join ${address}`, 'is reachable')
-        : warn(`retry_join ${address}`, `is not reachable: ${reason}`, 'start that node, or allow connections to it');
-    }),
+    retry_join
+      .filter((address) => address !== api_addr)
+      .map(async (address) => {
+        const reason = await unreachable(endpointOf(address));
+        return reason === undefined
+          ? ok(`retry_join ${address}`, 'is reachable')
+          : warn(`retry_join ${address}`, `is not reachable: ${reason}`, 'start that node, or allow connections to it');
+      }),
   );
 
 /** Checks whether the members of etcd that keep the records are reachable. A node starts while one of them is. */
