@@ -27,13 +27,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   http: ['event-loop', 'access', 'storage-fsm'],
   cluster: ['http', 'process', 'configuration', 'raft-core', 'storage-fsm', 'replication', 'barrier', 'access', 'health'],
   audit: ['event-loop', 'http', 'process', 'configuration', 'storage-fsm', 'access'],
-  'snapshot-archive': ['http', 'storage-fsm'],
+  'snapshot-archive': ['storage-fsm'],
   node: [
-    ...['cluster', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'storage-etcd'],
+    ...['cluster', 'audit', 'snapshot-archive', 'process', 'configuration', 'storage-etcd'],
     ...['raft-core', 'health', 'storage-fsm', 'barrier', 'gateway', 'transit-engine', 'access', 'pkcs11', 'seals', 'replication'],
   ],
   api: [
-    ...['node', 'cluster', 'audit', 'http', 'process', 'configuration'],
+    ...['node', 'cluster', 'audit', 'snapshot-archive', 'http', 'process', 'configuration'],
     ...['event-loop', 'raft-core', 'health', 'storage-fsm', 'replication', 'barrier', 'transit-engine', 'access'],
   ],
   cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'seals', 'storage-fsm', 'access'],

@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '@transitd/access';
 import { runInSlices } from '@transitd/event-loop';
-import { type JsonSchema, type Reply, RequestError, type Verb } from '@transitd/http';
+import type { JsonSchema, Reply, Verb } from '@transitd/http';
+import { Refusal } from '@transitd/storage-fsm';
 import type { AuditWriter, EntryType } from './audit-devices.ts';
 import type { AuditKey, HashText } from './audit-key.ts';
 import { type AuditedMount, type RequestFields, requestEntry, requestFields, responseEntry } from './entry.ts';
+
+/** No audit device could write an entry. The message reaches the caller and says whether the request took effect. */
+export class AuditError extends Refusal<'audit_failed'> {}
 
 export interface ExchangeParts {
   readonly devices: AuditWriter;
@@ -73,7 +77,7 @@ export class Exchange {
 
   /**
    * Writes the request entry. Call it before any work is done; if it throws, the request must not be executed.
-   * @throws RequestError `audit_failed`
+   * @throws AuditError
    */
   async begin(data: object): Promise<void> {
     this.#data = data;
@@ -84,7 +88,7 @@ export class Exchange {
    * Writes the response entry, and a deferred request entry before it. Returns the response to send, which contains the request id of the
    * entries.
    * @param isDone - whether any work may have been done for the request, refused or not
-   * @throws RequestError `audit_failed`
+   * @throws AuditError
    */
   async end(reply: Reply, { isDone = this.#begun }: { readonly isDone?: boolean } = {}): Promise<Reply> {
     if (this.#ended) return reply;
@@ -160,5 +164,5 @@ const unrecordedOutcome = (status: number): string =>
       ? 'the request was refused'
       : 'the request failed, and may have taken effect';
 
-const auditFailed = (failure: string, cause: unknown): RequestError =>
-  new RequestError('audit_failed', `audit: no audit device could write the entry of this request: ${failure}`, { cause });
+const auditFailed = (failure: string, cause: unknown): AuditError =>
+  new AuditError('audit_failed', `audit: no audit device could write the entry of this request: ${failure}`, { cause });

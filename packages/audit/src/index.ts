@@ -2,5 +2,5 @@ export { type AuditDeviceConfig, AuditDevices, type AuditObserver, type AuditWri
 export { fileChanges } from './audit-file.ts';
 export { AuditKey, ensureAuditKey, initialAuditKey } from './audit-key.ts';
 export type { AuditedMount } from './entry.ts';
-export { Exchange } from './exchange.ts';
+export { AuditError, Exchange } from './exchange.ts';
 export { verifyAudit } from './verify.ts';

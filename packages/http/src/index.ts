@@ -100,7 +100,6 @@ export {
   indexOfOtherCluster,
   indexValue,
   indexWanted,
-  type ServiceIndex,
   wantsIndex,
 } from './service-index.ts';
 export { TextCache } from './text-cache.ts';

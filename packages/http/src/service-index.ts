@@ -1,3 +1,4 @@
+import type { ServiceIndex } from '@transitd/storage-fsm';
 import { RequestError } from './reply/request-error.ts';
 
 /**
@@ -6,18 +7,11 @@ import { RequestError } from './reply/request-error.ts';
  */
 export const indexHeader = 'X-Service-Index';
 
-/** An index in one history of states. */
-export interface ServiceIndex {
-  /** Names the log of a cluster, or an epoch of a replication set. Indexes of different histories cannot be compared. */
-  readonly history: string;
-  readonly index: number;
-}
-
 /** Returns the header under our name and under the peers' name, which existing clients read. */
-export const indexHeaders = (value: string): Readonly<Record<string, string>> => ({
-  [indexHeader]: value,
-  'X-Vault-Index': value,
-});
+export function indexHeaders(index: ServiceIndex): Readonly<Record<string, string>> {
+  const value = indexValue(index);
+  return { [indexHeader]: value, 'X-Vault-Index': value };
+}
 
 /**
  * Returns the header value in the peers' form: base64 of `v1:<history>:<index>:<index of another cluster>:<HMAC>`. Existing clients compare

@@ -8,7 +8,8 @@ const valueAt = (index: number): string => indexValue({ history: here, index });
 
 describe('the index header', () => {
   it('is sent under our name and under the peers’', () => {
-    expect(indexHeaders('x')).to.deep.equal({ 'X-Service-Index': 'x', 'X-Vault-Index': 'x' });
+    const index = { history: 'x', index: 1 };
+    expect(indexHeaders(index)).to.deep.equal({ 'X-Service-Index': indexValue(index), 'X-Vault-Index': indexValue(index) });
   });
 
   it('has the form that existing clients compare', () => {

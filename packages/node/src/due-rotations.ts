@@ -1,12 +1,11 @@
 import { type AuditWriter, Exchange } from '@transitd/audit';
-import type { JsonSchema } from '@transitd/http';
 import { type Logger, reasonOf } from '@transitd/process';
 import type { DueRotation } from '@transitd/transit-engine';
 import { accessorOf, type Mount } from './mounts/mounts.ts';
 import type { Services } from './services.ts';
 
 /** The only member of the entries' data. A request cannot have it. */
-const schema: JsonSchema = { type: 'object', properties: { automatic: { type: 'boolean' } } };
+const schema = { type: 'object', properties: { automatic: { type: 'boolean' } } } as const;
 
 export interface DueRotationsParts {
   readonly mount: Mount;

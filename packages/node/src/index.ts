@@ -4,7 +4,7 @@ export { type MigrationReport, migrateStorage } from './migration/storage-migrat
 export type { TokenManagedKeys } from './mounts/managed-keys.ts';
 export { type MountTuning, mountAt } from './mounts/mount-changes.ts';
 export { sweepRemovedMounts } from './mounts/mount-sweep.ts';
-export { accessorOf, type Mount, recordsOf } from './mounts/mounts.ts';
+export { accessorOf, type Mount, MountError, recordsOf } from './mounts/mounts.ts';
 export { Node } from './node.ts';
 export type { ReadEligibility } from './read-eligibility.ts';
 export type { ClusterReplication } from './replication/cluster-replication.ts';

@@ -14,10 +14,16 @@ import {
 } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { freshForIntervals, type ReplicationMode } from '@transitd/health';
-import { indexValue, type ServiceIndex } from '@transitd/http';
 import type { NodeObserver } from '@transitd/process';
 import { type Grant, isHeld, type LogIndex, type Term } from '@transitd/raft-core';
-import { acceptsWrites, positionOf, type ReplicationRole, type ReplicationState, StoreError } from '@transitd/storage-fsm';
+import {
+  acceptsWrites,
+  positionOf,
+  type ReplicationRole,
+  type ReplicationState,
+  type ServiceIndex,
+  StoreError,
+} from '@transitd/storage-fsm';
 
 /** The replication of a cluster, by the state that one node has applied. */
 export interface ReplicationStatus {
@@ -221,10 +227,10 @@ export class ReadEligibility {
     return engine !== undefined && placeOf(wanted, historyOf(engine)).kind === 'lost';
   }
 
-  /** The value of the response header that identifies the state of this node. */
-  get serviceIndex(): string | undefined {
+  /** The index that identifies the state of this node. */
+  get serviceIndex(): ServiceIndex | undefined {
     const engine = this.#parts.engine();
-    return engine && indexValue(serviceIndexOf(engine.status().appliedIndex, historyOf(engine)));
+    return engine && serviceIndexOf(engine.status().appliedIndex, historyOf(engine));
   }
 
   /** Whether this node can forward requests to another node. */
@@ -250,14 +256,14 @@ export class ReadEligibility {
 
   /**
    * Waits until no node serves a state from before the change that a request made. Does not wait for a change that only `adds`.
-   * @returns the value of the response header that identifies the state with the change
+   * @returns the index that identifies the state with the change
    */
-  async waitUntilInForce({ adds }: { readonly adds: boolean }): Promise<string | undefined> {
+  async waitUntilInForce({ adds }: { readonly adds: boolean }): Promise<ServiceIndex | undefined> {
     const engine = this.#parts.engine();
     if (engine === undefined) return undefined;
     const { appliedIndex } = engine.status();
     const index = serviceIndexOf(appliedIndex, historyOf(engine));
     if (!adds) await this.#parts.peers()?.standbys.confirmed(appliedIndex);
-    return indexValue(index);
+    return index;
   }
 }

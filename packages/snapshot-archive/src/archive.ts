@@ -3,8 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { Readable, Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
-import { RequestError } from '@transitd/http';
-import { StoreError } from '@transitd/storage-fsm';
+import { Refusal } from '@transitd/storage-fsm';
 import { extract, type Header, pack } from 'tar-stream';
 import { z } from 'zod';
 
@@ -51,6 +50,12 @@ export const noProof: Buffer = Buffer.from('recovered from the disk of a stopped
 
 type Entry = Readable & { readonly header: Header };
 
+/** `not_restorable`: the file is not a snapshot or is damaged, or this cluster cannot use it. */
+export type SnapshotErrorCode = 'not_restorable' | 'too_large';
+
+/** A refused snapshot. The message reaches the caller. */
+export class SnapshotError extends Refusal<SnapshotErrorCode> {}
+
 /** Limit of each part other than `state.bin`. */
 const smallBytesMax = 64 * 1024;
 const names = ['meta.json', 'state.bin', 'SHA256SUMS', 'SHA256SUMS.sealed'] as const;
@@ -91,7 +96,7 @@ interface ReadOptions {
 
 /**
  * Reads an archive and checks its checksums. `state.bin` is written to a new file at `statePath`, if given.
- * @throws RequestError `invalid_request` when it is not a snapshot or is damaged, `body_too_large`; errors of `source` and `watch`
+ * @throws SnapshotError; errors of `source` and `watch`
  */
 export async function readArchive(
   source: AsyncIterable<Uint8Array>,
@@ -147,7 +152,7 @@ async function stateIn(
       bytes += chunk.length;
       sum.update(chunk);
       try {
-        if (bytes > bytesMax) throw new RequestError('body_too_large', 'the snapshot is too large');
+        if (bytes > bytesMax) throw new SnapshotError('too_large', 'the snapshot is too large');
         watch();
         done(null, chunk);
       } catch (error) {
@@ -190,10 +195,8 @@ function parseJson(bytes: Buffer): unknown {
 
 /** Errors of the disk have the name of a system call; all others come from the content. */
 const isOfTheArchive = (error: unknown): boolean =>
-  error instanceof Error &&
-  !(error instanceof RequestError || error instanceof StoreError) &&
-  (error as NodeJS.ErrnoException).syscall === undefined;
+  error instanceof Error && !(error instanceof Refusal) && (error as NodeJS.ErrnoException).syscall === undefined;
 
 /** The refusal of a file that is not a usable snapshot. */
-export const unusableSnapshot = (reason: string): RequestError =>
-  new RequestError('invalid_request', `this file is not a snapshot that can be restored: ${reason}`);
+export const unusableSnapshot = (reason: string): SnapshotError =>
+  new SnapshotError('not_restorable', `this file is not a snapshot that can be restored: ${reason}`);

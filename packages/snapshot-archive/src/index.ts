@@ -1,1 +1,10 @@
-export { archiveOf, noProof, readArchive, type SealedParts, type SnapshotMeta, sumsOf, unusableSnapshot } from './archive.ts';
+export {
+  archiveOf,
+  noProof,
+  readArchive,
+  type SealedParts,
+  SnapshotError,
+  type SnapshotMeta,
+  sumsOf,
+  unusableSnapshot,
+} from './archive.ts';

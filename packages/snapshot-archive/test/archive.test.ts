@@ -111,14 +111,14 @@ describe('a snapshot archive', () => {
     },
   }))
     it(`refuses ${what} as the caller's mistake`, async () => {
-      expect(await failureOf(read([await make()]))).to.have.property('code', 'invalid_request');
+      expect(await failureOf(read([await make()]))).to.have.property('code', 'not_restorable');
     });
 
   it('refuses a state above the size limit, however small the compressed archive is', async () => {
     const zeros = Buffer.alloc(5_000_000);
     const packed = await tarOf([['state.bin', zeros]]);
     expect(packed.length).to.be.below(100_000);
-    expect(await failureOf(read([packed]))).to.have.property('code', 'body_too_large');
+    expect(await failureOf(read([packed]))).to.have.property('code', 'too_large');
   });
 
   it('fails with the unchanged error of its source or of the disk', async () => {

@@ -61,6 +61,7 @@ export {
   positionOf,
   type ReplicationRole,
   type ReplicationState,
+  type ServiceIndex,
   sameEpoch,
   takesPart,
 } from './store/replication-state.ts';

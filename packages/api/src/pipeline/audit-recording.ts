@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { plainAddress } from '@transitd/access';
-import { type AuditedMount, type AuditWriter, Exchange } from '@transitd/audit';
+import { AuditError, type AuditedMount, type AuditWriter, Exchange } from '@transitd/audit';
 import { forwardedByHeader } from '@transitd/cluster';
-import { discardReply, type JsonSchema, membersOf, type Reply, RequestError } from '@transitd/http';
+import { discardReply, type JsonSchema, membersOf, type Reply } from '@transitd/http';
 import { accessorOf, type Node, type Services } from '@transitd/node';
 import type { Operation } from '../operation/operation.ts';
 import { leadershipTransferred } from './forwarding.ts';
@@ -77,7 +77,7 @@ function replyToRecord(outcome: Outcome, exchange: Exchange, failure: (refused: 
   return isAuditFailure(error) || (!begun && isUndecided(error)) ? undefined : failure(outcome);
 }
 
-export const isAuditFailure = (error: unknown): boolean => error instanceof RequestError && error.code === 'audit_failed';
+export const isAuditFailure = (error: unknown): boolean => error instanceof AuditError;
 
 /** Returns whether a refusal means that this node did not decide the request, or did not even begin to process it. */
 const isUndecided = (error: unknown): boolean =>

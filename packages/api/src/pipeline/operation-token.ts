@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Body, permissionDenied, RequestError, tokenOf, wrapTtlOf } from '@transitd/http';
+import { type Body, permissionDenied, RequestError, tokenOf, withoutWarnings, withWarnings, wrapTtlOf } from '@transitd/http';
 import { isOperationToken, type Node } from '@transitd/node';
 import { ReplicationError } from '@transitd/replication';
 import type { Call, GuardedOperation } from '../operation/operation.ts';
@@ -26,9 +26,19 @@ export async function runByOperationToken(
 ) {
   const tokens = node.store?.replication?.operationTokens;
   if (tokens === undefined) throw permissionDenied();
+  let warnings: readonly string[] = [];
   try {
-    return await tokens.use(token, use, async () => run(node, call));
+    return await tokens.use(token, use, async () => {
+      try {
+        return await run(node, call);
+      } catch (thrown) {
+        const { failure, warnings: given } = withoutWarnings(thrown);
+        warnings = given;
+        throw failure; // it decides whether the token is used up
+      }
+    });
   } catch (error) {
-    throw error instanceof ReplicationError && error.code === 'operation_token' ? permissionDenied() : error;
+    const isOfToken = error instanceof ReplicationError && error.code === 'operation_token';
+    throw isOfToken ? permissionDenied() : withWarnings(error, warnings);
   }
 }

@@ -1,20 +1,25 @@
 import { AccessError, RateLimited } from '@transitd/access';
+import { AuditError } from '@transitd/audit';
 import { clusterRefusalStatuses, clusterRefusals, refusalText } from '@transitd/cluster';
 import { type RefusalStatus, type Reply, refusalReply, refused, refusedForNow } from '@transitd/http';
+import { MountError } from '@transitd/node';
+import { SnapshotError } from '@transitd/snapshot-archive';
 import { TransitError } from '@transitd/transit-engine';
 
 /** The refusals with which a request may end. */
-const refusals = [...clusterRefusals, AccessError, TransitError] as const;
+const refusals = [...clusterRefusals, AccessError, AuditError, MountError, SnapshotError, TransitError] as const;
 type AnsweredRefusal = InstanceType<(typeof refusals)[number]>;
 
 /** Maps each code to a status; a missing code does not compile. Client errors are 400 unless HTTP has a more specific status. */
 export const statuses: Readonly<Record<AnsweredRefusal['code'], RefusalStatus>> = {
   ...clusterRefusalStatuses,
+  audit_failed: refused(503), // the message reports the outcome; the next request tries the audit device again
   bad_token: refused(403),
   busy_generation: refusedForNow(503),
   busy_logins: refusedForNow(503),
   deletion_not_allowed: refused(400),
   invalid_ciphertext: refused(400),
+  invalid_mount: refused(400),
   invalid_policy: refused(400),
   invalid_token: refused(400),
   key_not_found: refused(400), // an operation on a missing key; reading a missing key is not_found
@@ -22,6 +27,8 @@ export const statuses: Readonly<Record<AnsweredRefusal['code'], RefusalStatus>> 
   keys_unavailable: refusedForNow(503),
   locked_out: refused(403),
   managed_key_unavailable: refusedForNow(503), // the PKCS#11 token fails, not this node
+  mount_removed: refused(404),
+  not_restorable: refused(400),
   not_supported: refused(400),
   policy_too_large: refused(413),
   rate_limited: refused(429), // the error contains a time for Retry-After

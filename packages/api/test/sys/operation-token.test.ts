@@ -1,4 +1,5 @@
 import { localPrefixes } from '@transitd/replication';
+import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { replicationControlRoutes } from '../../src/sys/replication/control.ts';
 import { type RealNode, realNode } from '../real-node.ts';
@@ -107,6 +108,22 @@ describe('an operation token', () => {
     expect((await ask(`POST ${dr}/disable`, next)).status).to.equal(204);
     expect(await refusal(`POST ${configuration}`, next)).to.deep.equal(denied);
     expect((await ask(`GET ${configuration}`, undefined, real.rootToken)).status).to.equal(200);
+  });
+
+  it('ends with a change that may have been made, also if its request had a member without effect', async () => {
+    await attach();
+    const body = { dr_operation_token: await generate() };
+    const { replica } = real.node.store ?? expect.fail('the node has no store');
+    const { commit } = replica;
+    replica.commit = () => Promise.reject(new StoreError('outcome_unknown', 'a test'));
+    const { status, body: answer } = await ask(`POST sys/storage/raft/autopilot/configuration`, {
+      ...body,
+      min_quorum: 3,
+      other: 1,
+    });
+    replica.commit = commit;
+    expect([status, answer.warnings?.length]).to.deep.equal([504, 1]);
+    expect(await refusal(`POST ${configuration}`, body)).to.deep.equal(denied);
   });
 
   it('ends when it is deleted, or when another one is made', async () => {

@@ -4,9 +4,8 @@ import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Streamed } from '@transitd/client';
-import { RequestError } from '@transitd/http';
 import { StartError } from '@transitd/process';
-import { readArchive, type SnapshotMeta } from '@transitd/snapshot-archive';
+import { readArchive, SnapshotError, type SnapshotMeta } from '@transitd/snapshot-archive';
 import { StorageDamaged, StorageFailed, syncDirectory } from '@transitd/storage-fsm';
 
 /** Metadata of a snapshot and the size of its state. */
@@ -18,7 +17,7 @@ export async function inspectSnapshot(file: string): Promise<Inspected> {
     const { meta, state } = await readArchive(createReadStream(file));
     return { ...meta, stateBytes: state.bytes };
   } catch (error) {
-    if (error instanceof RequestError) throw new StartError(`${file}: ${error.message}`);
+    if (error instanceof SnapshotError) throw new StartError(`${file}: ${error.message}`);
     throw fileError(file, error);
   }
 }

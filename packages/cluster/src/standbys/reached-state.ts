@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ServiceIndex } from '@transitd/http';
-import type { Replica, ReplicationState } from '@transitd/storage-fsm';
+import type { Replica, ReplicationState, ServiceIndex } from '@transitd/storage-fsm';
 import { AppliedIndex } from './applied-index.ts';
 import { type HistoryOf, type IndexPlace, placeOf } from './service-history.ts';
 

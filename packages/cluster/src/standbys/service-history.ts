@@ -1,6 +1,5 @@
-import type { ServiceIndex } from '@transitd/http';
 import type { LogIndex } from '@transitd/raft-core';
-import type { Epoch, ReplicationState } from '@transitd/storage-fsm';
+import type { Epoch, ReplicationState, ServiceIndex } from '@transitd/storage-fsm';
 
 /** A cluster, and the replication that one of its nodes has applied. */
 export interface HistoryOf {

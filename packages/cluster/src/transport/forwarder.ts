@@ -1,17 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import {
-  announcesBody,
-  endAfterDrain,
-  indexHeader,
-  indexIn,
-  type ServiceIndex,
-  strictTransportSecurity,
-  uncountedBytes,
-} from '@transitd/http';
+import { announcesBody, endAfterDrain, indexHeader, indexIn, strictTransportSecurity, uncountedBytes } from '@transitd/http';
 import type { Span } from '@transitd/process';
 import type { NodeId, Term } from '@transitd/raft-core';
-import { StoreError } from '@transitd/storage-fsm';
+import { type ServiceIndex, StoreError } from '@transitd/storage-fsm';
 import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
 import { LeadershipTransferred, leadershipTransferredHeader } from './leadership-transferred.ts';
 

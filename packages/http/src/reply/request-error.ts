@@ -4,7 +4,6 @@ import type { Reply } from './reply.ts';
 
 /** Reasons for which the HTTP layer refuses a request itself, before or without an engine. */
 export type RequestErrorCode =
-  | 'audit_failed'
   | 'body_timeout'
   | 'body_too_large'
   | 'dr_secondary'
@@ -53,7 +52,6 @@ export const pathDisabled = (): RequestError =>
 
 /** The status of each code. */
 export const requestErrorStatuses: Readonly<Record<RequestErrorCode, RefusalStatus>> = {
-  audit_failed: refused(503), // the message reports the outcome; the next request tries the audit device again
   body_timeout: refused(408),
   body_too_large: refused(413),
   dr_secondary: refused(400), // as Vault answers; another node of this cluster would refuse too

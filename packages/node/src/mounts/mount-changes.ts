@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { changedInert } from '@transitd/access';
 import { ciphertextPrefixPattern } from '@transitd/configuration';
-import { RequestError } from '@transitd/http';
 import { printableName } from '@transitd/transit-engine';
-import { type Mount, type MountTable, type Move, newMount } from './mounts.ts';
+import { type Mount, MountError, type MountTable, type Move, newMount } from './mounts.ts';
 
 /** Settings of a mount that can be set when it is enabled and changed later; undefined ones stay as they are. */
 export type MountTuning = {
@@ -35,7 +34,7 @@ const keyNameCharsMax = 128;
 const reserved: ReadonlySet<string> = new Set(['audit', 'auth', 'cubbyhole', 'identity', 'sys']);
 const isReserved = (path: string): boolean => reserved.has(path.split('/', 1)[0] ?? '');
 
-/** Adds a mount. @throws RequestError `invalid_request` */
+/** Adds a mount. @throws MountError `invalid_mount` */
 export function enableMount({ mounts, moves }: MountTable, request: MountRequest, ciphertextPrefix: string): MountTable {
   const { path, type, local = false, sealWrap = false, externalEntropyAccess = false } = request;
   if (type === '') throw refusal('backend type must be specified as a string');
@@ -48,7 +47,7 @@ export function enableMount({ mounts, moves }: MountTable, request: MountRequest
   return { mounts: [...mounts, mount], moves };
 }
 
-/** Removes a mount; returns undefined when nothing is mounted at `path`. @throws RequestError `invalid_request` */
+/** Removes a mount; returns undefined when nothing is mounted at `path`. @throws MountError `invalid_mount` */
 export function disableMount(
   { mounts, moves }: MountTable,
   path: string,
@@ -58,14 +57,14 @@ export function disableMount(
   return mount && { mounts: mounts.filter((each) => each !== mount), moves, removed: mount.id };
 }
 
-/** Changes settings of a mount. @throws RequestError `invalid_request` */
+/** Changes settings of a mount. @throws MountError `invalid_mount` */
 export function tuneMount({ mounts, moves }: MountTable, path: string, tuning: MountTuning): MountTable {
   const mount = mountAt(mounts, path);
   const next = withTuning(mount, tuning);
   return { mounts: mounts.map((each) => (each === mount ? next : each)), moves };
 }
 
-/** Moves a mount to another path. @throws RequestError `invalid_request` */
+/** Moves a mount to another path. @throws MountError `invalid_mount` */
 export function moveMount(
   { mounts, moves }: MountTable,
   { from, to }: { readonly from: string; readonly to: string },
@@ -84,7 +83,7 @@ export function moveMount(
   };
 }
 
-/** Returns the mount at `path`. @throws RequestError `invalid_request` */
+/** Returns the mount at `path`. @throws MountError `invalid_mount` */
 export function mountAt(mounts: readonly Mount[], path: string): Mount {
   const mount = mounts.find((each) => each.path === path);
   if (mount === undefined) throw refusal(`No secret engine mount at ${path}/`);
@@ -130,4 +129,4 @@ const tunable: ReadonlySet<string> = new Set([
   'options',
 ] satisfies (keyof MountTuning)[]);
 
-const refusal = (message: string): RequestError => new RequestError('invalid_request', message);
+const refusal = (message: string): MountError => new MountError('invalid_mount', message);

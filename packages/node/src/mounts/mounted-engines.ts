@@ -1,4 +1,3 @@
-import { noHandler } from '@transitd/http';
 import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import {
   type EngineCaches,
@@ -15,6 +14,7 @@ import {
   type Mount,
   type MountTable,
   type Move,
+  mountRemoved,
   mountsPath,
   readMounts,
   removedIn,
@@ -127,22 +127,22 @@ export class MountedEngines {
     return this.#table.moves.find((each) => each.id === id);
   }
 
-  /** @throws RequestError `invalid_request`; TransitError `conflict`; StoreError */
+  /** @throws MountError `invalid_request`; TransitError `conflict`; StoreError */
   async enable(request: MountRequest): Promise<void> {
     await this.#change((table) => enableMount(table, request, this.#options.ciphertextPrefix));
   }
 
-  /** Does nothing when nothing is mounted at `path`. @throws RequestError `invalid_request`; TransitError `conflict`; StoreError */
+  /** Does nothing when nothing is mounted at `path`. @throws MountError `invalid_request`; TransitError `conflict`; StoreError */
   async disable(path: string): Promise<void> {
     await this.#change((table) => disableMount(table, path));
   }
 
-  /** @throws RequestError `invalid_request`; TransitError `conflict`; StoreError */
+  /** @throws MountError `invalid_request`; TransitError `conflict`; StoreError */
   async tune(path: string, tuning: MountTuning): Promise<void> {
     await this.#change((table) => tuneMount(table, path, tuning));
   }
 
-  /** @returns the id of the move @throws RequestError `invalid_request`; TransitError `conflict`; StoreError */
+  /** @returns the id of the move @throws MountError `invalid_request`; TransitError `conflict`; StoreError */
   async remount(paths: { readonly from: string; readonly to: string }): Promise<string> {
     const { move } = await this.#change((table) => moveMount(table, paths));
     return move.id;
@@ -229,10 +229,9 @@ export class MountedEngines {
   #remove(id: string): void {
     const mounted = this.#mounted.get(id);
     if (mounted === undefined) return;
-    const { path } = mounted.mount;
     mounted.isRemoved = true;
     this.#mounted.delete(id);
-    mounted.engine.close(() => noHandler(`${path}/`));
+    mounted.engine.close(() => mountRemoved(mounted.mount));
     this.#show(this.#table);
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Store, Write } from '@transitd/storage-fsm';
+import { Refusal, type Store, type Write } from '@transitd/storage-fsm';
 import { z } from 'zod';
 
 /** A mounted engine: its path, and the id that prefixes its records. A mount can move, its records do not. */
@@ -18,6 +18,16 @@ export interface MountTable {
   /** Remembered moves, the newest last. */
   readonly moves: readonly Move[];
 }
+
+/** `mount_removed`: the mount was removed while a request for it ran. */
+export type MountErrorCode = 'invalid_mount' | 'mount_removed';
+
+/** A refused change of the mounts, or a request for a removed mount. The message reaches the caller. */
+export class MountError extends Refusal<MountErrorCode> {}
+
+/** The refusal of a request for a removed mount has the same text as for a path where nothing was ever mounted. */
+export const mountRemoved = ({ path }: Pick<Mount, 'path'>): MountError =>
+  new MountError('mount_removed', `no handler for route "${path}/". route entry not found.`);
 
 /** Path of the record of the mount table, and prefix of the paths of all records about mounts. */
 export const mountsPath = 'core/mounts';

@@ -210,7 +210,7 @@ export class ClusterReplication {
     await this.#desk.revoke(secondary);
   }
 
-  /** Opens a kept state from which the primary restores a lost key. @throws ReplicationError; RequestError; StoreError */
+  /** Opens a kept state from which the primary restores a lost key. @throws ReplicationError; StoreError */
   async openDiverged(archive: string): ReturnType<DivergedState['open']> {
     requireRole(this.#parts, 'primary');
     return this.diverged.open(archive);

@@ -2,10 +2,9 @@ import { readdirSync } from 'node:fs';
 import { mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { RequestError } from '@transitd/http';
 import { reasonOf } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
-import { divergenceOf } from '@transitd/replication';
+import { divergenceOf, ReplicationError } from '@transitd/replication';
 import {
   cursorOf,
   type Epoch,
@@ -73,14 +72,14 @@ export class DivergedState {
 
   /**
    * Opens an archive in the folder of this node.
-   * @throws RequestError `invalid_request` if the folder has no archive of this name
+   * @throws ReplicationError if the folder has no archive of this name
    */
   async open(name: string): Promise<Readable> {
     const { directory, node } = this.#parts;
     const file = isArchiveName.test(name) ? await open(join(divergedFolder(directory), name)).catch(unlessMissing) : undefined;
     if (file === undefined)
-      throw new RequestError(
-        'invalid_request',
+      throw new ReplicationError(
+        'refused',
         `the active node ${node} has no snapshot of this name in diverged/: copy it there from the node that kept it`,
       );
     return file.createReadStream();

@@ -1,5 +1,4 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
-import { withoutWarnings } from '@transitd/http';
 import { ReplicationError } from '@transitd/replication';
 import { type Store, StoreError } from '@transitd/storage-fsm';
 import { writeLocal } from './write-local.ts';
@@ -70,8 +69,7 @@ export class OperationTokens {
       await this.#forget(hash);
       return result;
     } catch (error) {
-      const { failure } = withoutWarnings(error);
-      if (failure instanceof StoreError && failure.code === 'outcome_unknown') await this.#forget(hash);
+      if (error instanceof StoreError && error.code === 'outcome_unknown') await this.#forget(hash);
       throw error;
     } finally {
       if (this.#changing === hash) this.#changing = undefined;

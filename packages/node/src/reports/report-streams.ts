@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { RequestError } from '@transitd/http';
+import { StoreError } from '@transitd/storage-fsm';
 import type { ClusterView } from './node-report.ts';
 import { ReportStream, type ReportStreamOptions, type ReportStreamTimes } from './report-stream.ts';
 
@@ -28,7 +28,7 @@ export class ReportStreams {
   /**
    * Returns a stream of lines, each with the reports of all members as JSON; the first one comes at once. Destroy the stream when nobody
    * reads it.
-   * @throws RequestError `overloaded`
+   * @throws StoreError `busy`
    */
   follow({ caller, mayContinue }: FollowedBy): Readable {
     if (this.#isClosed) throw refusal('the node stops');
@@ -48,4 +48,4 @@ export class ReportStreams {
   }
 }
 
-const refusal = (why: string): RequestError => new RequestError('overloaded', `${why}; nothing was done`);
+const refusal = (why: string): StoreError => new StoreError('busy', `${why}; nothing was done`);

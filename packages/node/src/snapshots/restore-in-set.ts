@@ -1,5 +1,5 @@
 import { type Barrier, keyringPath } from '@transitd/barrier';
-import { RequestError } from '@transitd/http';
+import { SnapshotError } from '@transitd/snapshot-archive';
 import {
   type CommitResult,
   type RestorableTotals,
@@ -14,11 +14,11 @@ import type { ReplicationSet, SnapshotEngine } from './snapshot-engine.ts';
 /** How often the records that a restore keeps may change while it ends. */
 const attemptsMax = 8;
 
-/** @throws RequestError `invalid_request` unless the cluster, if it is in a replication set, is the primary */
+/** @throws SnapshotError unless the cluster, if it is in a replication set, is the primary */
 export function requirePrimary(set: ReplicationSet | undefined): void {
   if (set !== undefined && set.state.role !== 'primary')
-    throw new RequestError(
-      'invalid_request',
+    throw new SnapshotError(
+      'not_restorable',
       'only the primary of a replication set can be restored: its secondaries receive the restored state',
     );
 }
@@ -26,13 +26,13 @@ export function requirePrimary(set: ReplicationSet | undefined): void {
 /**
  * Returns the keyring of a backup that a replication set can restore: the present root key opens it, so every cluster of the set can be
  * unsealed with the restored state as with the present one.
- * @throws RequestError `invalid_request`
+ * @throws SnapshotError
  */
 export async function keyringForSet(path: string, { transfer }: Pick<Barrier, 'transfer'>): Promise<Uint8Array> {
   const keyring = (await recordsOfSnapshot(readSnapshotFile(path), [keyringPath])).get(keyringPath);
   if (keyring === undefined || !transfer.opens(keyring))
-    throw new RequestError(
-      'invalid_request',
+    throw new SnapshotError(
+      'not_restorable',
       'this snapshot was made under another root key, so the secondaries could not be unsealed with it, and nothing was changed: ' +
         'to restore it, end the replication set and begin a new one',
     );

@@ -5,10 +5,17 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { type Barrier, BarrierError, keyringPath, sealRecordPaths } from '@transitd/barrier';
 import type { ClusterAuthority } from '@transitd/cluster';
-import { RequestError } from '@transitd/http';
 import { type Logger, version } from '@transitd/process';
 import { CodecError } from '@transitd/raft-core';
-import { archiveOf, noProof, readArchive, type SealedParts, sumsOf, unusableSnapshot } from '@transitd/snapshot-archive';
+import {
+  archiveOf,
+  noProof,
+  readArchive,
+  type SealedParts,
+  SnapshotError,
+  sumsOf,
+  unusableSnapshot,
+} from '@transitd/snapshot-archive';
 import {
   type FeatureLevel,
   inspectSnapshot,
@@ -100,7 +107,7 @@ export class Snapshots {
   /**
    * Replaces the state by that of an archive, on every node at the same commit. Nothing changes before the whole archive was checked.
    * @param proved - whether the archive must have the proof that it was made under the present root key
-   * @throws RequestError `invalid_request`, StoreError; what `source` throws
+   * @throws SnapshotError, StoreError; what `source` throws
    */
   async restore(source: AsyncIterable<Uint8Array>, { proved }: { readonly proved: boolean }): Promise<RestoreResult> {
     const { set } = this.#parts.engine;
@@ -123,7 +130,7 @@ export class Snapshots {
 
   /**
    * Runs a task that reads single records, in plaintext, of an archive that was made under the present root key.
-   * @throws RequestError `invalid_request`, StoreError; what `source` and `task` throw
+   * @throws SnapshotError, StoreError; what `source` and `task` throw
    */
   async reading<T>(source: AsyncIterable<Uint8Array>, task: (read: ReadRecords) => Promise<T>): Promise<T> {
     const { barrier } = this.#parts;
@@ -131,8 +138,8 @@ export class Snapshots {
     try {
       const parts = await this.#read(source, statePath);
       if (!barrier.isProof('snapshot', parts.sums, parts.proof))
-        throw new RequestError(
-          'invalid_request',
+        throw new SnapshotError(
+          'not_restorable',
           'this snapshot was made under another root key, before a rekey: restore it on a separate cluster with the shares of that time',
         );
       await this.#checkState(parts, statePath);
@@ -175,14 +182,14 @@ export class Snapshots {
   ): Promise<void> {
     const { sums, proof } = parts;
     if (proved && proof.equals(noProof))
-      throw new RequestError(
-        'invalid_request',
+      throw new SnapshotError(
+        'not_restorable',
         'this snapshot was recovered from the disk of a stopped node, so nothing proves its content: only snapshot-force restores it, ' +
           'and seals all nodes if its keys are not the present ones',
       );
     if (proved && !this.#parts.barrier.isProof('snapshot', sums, proof))
-      throw new RequestError(
-        'invalid_request',
+      throw new SnapshotError(
+        'not_restorable',
         'this snapshot was made under another root key, or not by this program: only snapshot-force restores it, ' +
           'and seals all nodes if its keys are not the present ones',
       );
@@ -201,8 +208,8 @@ export class Snapshots {
   #requireLevel(level: FeatureLevel): void {
     const present = this.#parts.engine.featureLevel;
     if (level <= present) return;
-    throw new RequestError(
-      'invalid_request',
+    throw new SnapshotError(
+      'not_restorable',
       `this snapshot was made at feature level ${level}, and the cluster is at feature level ${present}: upgrade all members to a release that supports level ${level} and raise the feature level first`,
     );
   }
@@ -214,8 +221,8 @@ export class Snapshots {
       await this.#parts.barrier.requireOpenable(records);
     } catch (error) {
       if (!(error instanceof BarrierError)) throw error;
-      throw new RequestError(
-        'invalid_request',
+      throw new SnapshotError(
+        'not_restorable',
         `the seal of this node cannot open this snapshot, and nothing was changed: ${error.message}. ` +
           'For a static seal, configure the seal key of the snapshot as seal.previous on every node, restart them, and restore again',
       );

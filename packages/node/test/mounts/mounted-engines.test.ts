@@ -1,10 +1,9 @@
-import { RequestError } from '@transitd/http';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { managedKeysOf } from '../../src/mounts/managed-keys.ts';
 import { sweepRemovedMounts } from '../../src/mounts/mount-sweep.ts';
 import type { MountedEngines } from '../../src/mounts/mounted-engines.ts';
-import { allRemoved, newMount, readMounts, recordsOf, writtenMounts } from '../../src/mounts/mounts.ts';
+import { allRemoved, MountError, newMount, readMounts, recordsOf, writtenMounts } from '../../src/mounts/mounts.ts';
 import { follow, mounted } from './mounted.ts';
 
 const transit = (path: string) => ({ path, type: 'transit' });
@@ -77,8 +76,8 @@ describe('mounted engines', () => {
     held.held.resolve();
     held.held = undefined;
     expect(await errorOf(gone?.ciphertexts.encrypt('k', request) ?? Promise.resolve()))
-      .to.be.instanceOf(RequestError)
-      .with.property('code', 'no_handler');
+      .to.be.instanceOf(MountError)
+      .with.property('code', 'mount_removed');
     await standby.changing;
     expect(standby.engines.get('stays')).to.equal(stays);
     await stays?.createKey('k', {});
@@ -100,7 +99,7 @@ describe('mounted engines', () => {
     for (const way of ['not known', 'known', 'swept']) {
       if (way === 'swept') await sweepRemovedMounts(store, 10);
       const error = await errorOf(engine?.createKey('k', {}) ?? Promise.resolve());
-      expect(error, way).to.be.instanceOf(RequestError).with.property('code', 'no_handler');
+      expect(error, way).to.be.instanceOf(MountError).with.property('code', 'mount_removed');
     }
     expect(isOrderedAfter).to.equal(true);
     expect((await store.range({ prefix: allRemoved })).records).to.deep.equal([]);

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RequestError } from '@transitd/http';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
+import { MountError } from '../../src/mounts/mounts.ts';
 import { Site } from './site.ts';
 
 const request = { plaintext: Buffer.from('x').toString('base64'), mayCreate: false, mayUpdate: true };
@@ -70,7 +70,7 @@ describe('a secondary whose whole state is replaced', function () {
     expect(pathsAtOnce).to.deep.equal(['transit']);
     expect(mountsOf(west), 'the same services').to.equal(mounts);
     const refusal = await gone?.ciphertexts.encrypt('k', request).catch((error: unknown) => error);
-    expect(refusal).to.be.instanceOf(RequestError).with.property('code', 'no_handler');
+    expect(refusal).to.be.instanceOf(MountError).with.property('code', 'mount_removed');
     expect(await encrypted(west, 'transit'), 'the new version').to.contain('"svc:v2:');
   });
 });

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RequestError } from '@transitd/http';
+import { ReplicationError } from '@transitd/replication';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { Site } from './site.ts';
@@ -50,7 +50,7 @@ describe('a key that was lost in a promotion', function () {
     };
     const refusalOf = (task: Promise<unknown>): Promise<unknown> => task.catch((error: Error) => error.message);
     for (const name of [archive, `../diverged/${archive}`, '../../east/keyring', ''])
-      expect(await salvage('k', 'k-lost', name).catch((error: unknown) => error)).to.be.instanceOf(RequestError);
+      expect(await salvage('k', 'k-lost', name).catch((error: unknown) => error)).to.be.instanceOf(ReplicationError);
     mkdirSync(join(folder, 'west/diverged'), { recursive: true });
     cpSync(join(folder, 'east/diverged', archive), join(folder, 'west/diverged', archive));
 

@@ -82,7 +82,7 @@ describe('streams of reports', () => {
     follow('ann');
     expect(() => follow('ann'))
       .to.throw()
-      .with.property('code', 'overloaded');
+      .with.property('code', 'busy');
   });
 
   it('are at most 32 for all callers', () => {

@@ -7,6 +7,13 @@ import { decodeFields, fieldsIn } from './json-object.ts';
  * secondary it is the index that came with the record. A promotion raises the offset, so that service indexes never go back.
  */
 
+/** An index in one history of states. */
+export interface ServiceIndex {
+  /** Names the log of a cluster, or an epoch of a replication set. Indexes of different histories cannot be compared. */
+  readonly history: string;
+  readonly index: number;
+}
+
 /** The name of an epoch: two epochs with the same number and different ids are two primaries. */
 export interface EpochName {
   readonly number: number;
