@@ -6,6 +6,7 @@ import {
   dataReply,
   duration,
   type Envelope,
+  type Field,
   type FieldSchema,
   int,
   integer,
@@ -75,19 +76,53 @@ const keyAnswer = ({ key, warnings }: KeyAnswer): { data: Rendered; warnings: re
   warnings,
 });
 
-/** Fields that only keys of these types use. */
-const fieldsOfTypes: Readonly<Record<string, readonly string[]>> = {
-  parameter_set: ['ml-dsa', 'hybrid'],
-  hybrid_key_type_pqc: ['hybrid'],
-  hybrid_key_type_ec: ['hybrid'],
-  managed_key_name: ['managed_key'],
-  managed_key_id: ['managed_key'],
-};
+/** A field of a key. */
+interface KeyField extends Field {
+  /** Only keys of these types use the field; on others it causes a warning. Absent if each key uses or refuses it. */
+  readonly ofTypes?: readonly string[];
+}
+
+/** The managed key of a new version. */
+const managedKey = {
+  managed_key_name: {
+    ...text('Name of the managed key, for type `managed_key`; set either `managed_key_name` or `managed_key_id`'),
+    ofTypes: ['managed_key'],
+  },
+  managed_key_id: { ...text('ID of the managed key, for type `managed_key`'), ofTypes: ['managed_key'] },
+} as const;
+
+/** Fields of a new key. */
+const newKey = {
+  name: keyName,
+  type: text('Type of the key', { oneOf: keyTypeNames, default: defaultKeyType, spellings: keyTypeSpellings }),
+  derived: bool('Derive a separate key for each `context`', { default: false }),
+  convergent_encryption: bool('Encrypt equal plaintexts with equal contexts to equal ciphertexts; requires `derived`', {
+    default: false,
+  }),
+  exportable: bool('Allow export of the key material; cannot be revoked', { default: false }),
+  allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked', { default: false }),
+  key_size: int('Size of an `hmac` key in bytes; 0 means 32', { default: 0, min: 0, max: 512 }),
+  auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never', { default: 0 }),
+  parameter_set: {
+    ...text('Parameter set, for types `ml-dsa` and `hybrid`', { oneOf: ['44', '65', '87'], spellings: parameterSetSpellings }),
+    ofTypes: ['ml-dsa', 'hybrid'],
+  },
+  hybrid_key_type_pqc: { ...text('Post-quantum key type, for type `hybrid`', { oneOf: ['ml-dsa'] }), ofTypes: ['hybrid'] },
+  hybrid_key_type_ec: {
+    ...text('Elliptic curve key type, for type `hybrid`', { oneOf: ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'ed25519'] }),
+    ofTypes: ['hybrid'],
+  },
+  ...managedKey,
+} as const;
 
 /** Returns the answer with a warning about fields that the key's type does not use. */
-function answerFor(values: Readonly<Record<string, unknown>>, { key, warnings }: KeyAnswer): ReturnType<typeof keyAnswer> {
-  const given = setIn({}, values, Object.keys(fieldsOfTypes));
-  const unused = given.filter((name) => fieldsOfTypes[name]?.includes(key.type) !== true);
+function answerFor(
+  declared: Readonly<Record<string, KeyField>>,
+  values: Readonly<Record<string, unknown>>,
+  { key, warnings }: KeyAnswer,
+): ReturnType<typeof keyAnswer> {
+  const given = setIn(declared, values, Object.keys(declared));
+  const unused = given.filter((name) => declared[name]?.ofTypes?.includes(key.type) === false);
   return keyAnswer({ key, warnings: [...warnings, ...withoutEffect(unused, `on a key of type ${key.type}`)] });
 }
 
@@ -96,34 +131,12 @@ const create = keyOperation(
   'update',
   {
     about: 'Create a key; has no effect if the key exists',
-    takes: {
-      name: keyName,
-      type: text('Type of the key', { oneOf: keyTypeNames, default: defaultKeyType, spellings: keyTypeSpellings }),
-      derived: bool('Derive a separate key for each `context`', { default: false }),
-      convergent_encryption: bool('Encrypt equal plaintexts with equal contexts to equal ciphertexts; requires `derived`', {
-        default: false,
-      }),
-      exportable: bool('Allow export of the key material; cannot be revoked', { default: false }),
-      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked', { default: false }),
-      key_size: int('Size of an `hmac` key in bytes; 0 means 32', { default: 0, min: 0, max: 512 }),
-      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never', { default: 0 }),
-      parameter_set: text('Parameter set, for types `ml-dsa` and `hybrid`', {
-        oneOf: ['44', '65', '87'],
-        spellings: parameterSetSpellings,
-      }),
-      hybrid_key_type_pqc: text('Post-quantum key type, for type `hybrid`', { oneOf: ['ml-dsa'] }),
-      hybrid_key_type_ec: text('Elliptic curve key type, for type `hybrid`', {
-        oneOf: ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'ed25519'],
-      }),
-      managed_key_name: text(
-        'Name of the managed key, for type `managed_key`; set either `managed_key_name` or `managed_key_id`',
-      ),
-      managed_key_id: text('ID of the managed key, for type `managed_key`'),
-    },
+    takes: newKey,
     answers: data(keySchema),
   },
   async (engine, values, call) =>
     answerFor(
+      newKey,
       values,
       await engine.createKey(pathParam(call, 'name'), {
         type: values.type,
@@ -249,18 +262,12 @@ const rotate = keyOperation(
   'update',
   {
     about: 'Rotate a key: create a new version',
-    takes: {
-      name: keyName,
-      managed_key_name: text(
-        'Name of the managed key, for type `managed_key`; set either `managed_key_name` or `managed_key_id`',
-      ),
-      managed_key_id: text('ID of the managed key, for type `managed_key`'),
-    },
+    takes: { name: keyName, ...managedKey },
     answers: data(keySchema),
   },
   async (engine, values, call) => {
     const reference = { managedKeyName: values.managed_key_name, managedKeyId: values.managed_key_id };
-    return answerFor(values, await engine.rotateKey(pathParam(call, 'name'), reference));
+    return answerFor(managedKey, values, await engine.rotateKey(pathParam(call, 'name'), reference));
   },
 );
 

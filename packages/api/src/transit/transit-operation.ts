@@ -155,7 +155,7 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
   const declared: DataSchema = { ...named, ...data.takes };
   const takes = requestFields(declared);
   const reader = new DataReader<S>(declared, takes);
-  const names = Object.keys(declared);
+  const usedBySomeKeys = Object.keys(declared).filter((field) => declared[field]?.usedBy !== undefined);
   const run = async ({ services, principal }: GatewayContext, call: Call): Promise<Reply> => {
     const { body, path, params } = call;
     const { mount = '', ...pathParams } = params;
@@ -166,15 +166,15 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
       const { request, partialFailureStatus, sets } = pending instanceof Promise ? await pending : pending;
       data.check?.(request);
       const kind = data.kindOf?.(request);
-      const isUnused = (field: string): boolean => kind !== undefined && declared[field]?.unusedFor?.includes(kind) === true;
-      const unused = names.filter((field) => isUnused(field) && sets(field));
+      const isUnused = (field: string): boolean => declared[field]?.unusedFor?.includes(kind ?? '') === true;
+      const unused = kind === undefined ? [] : Object.keys(declared).filter((field) => isUnused(field) && sets(field));
       all.push(...withoutEffect(unused, `on the ${kind} to verify`), ...(data.ignored?.(request) ?? []));
       const uses = data.uses?.(request);
       if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses)))
         throw permissionDenied();
       const caller = { keyName: params.name ?? '', principal, path, sealRandom: services.sealRandom };
       const engine = engineOf(services, call);
-      const asked = names.filter((field) => declared[field]?.usedBy !== undefined && !isUnused(field) && sets(field));
+      const asked = usedBySomeKeys.filter((field) => !isUnused(field) && sets(field));
       // Looked up before: a key that this request creates uses all its fields. Told afterwards: a refused caller learns nothing of the key.
       const key = asked.length === 0 ? undefined : await engine.keyTraits(caller.keyName);
       const reply = await data.execute(engine, request, caller);
