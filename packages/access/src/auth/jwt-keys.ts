@@ -75,7 +75,7 @@ export class JwtKeys {
 
   /**
    * Returns the claims of a token that is signed by one of the keys.
-   * @throws AccessError `invalid_request` for any other token, `keys_unavailable`, `busy_logins`
+   * @throws AccessError `claim_refused`, `invalid_request` for any other token, `keys_unavailable`, `busy_logins`
    */
   async verify(source: JwtKeySource, jwt: string, options: JWTVerifyOptions): Promise<JWTPayload> {
     const jose = await loadJose();
@@ -171,12 +171,8 @@ async function claimsOf(
 /** Returns the error for a token that none of the keys has signed. */
 export const forgedToken = (): AccessError => invalidRequest('the token is refused: ERR_JWS_SIGNATURE_VERIFICATION_FAILED');
 
-/** The refusal of a token that one of the keys has signed, because of a claim. */
-export class ClaimRefused extends AccessError {
-  constructor(message: string) {
-    super('invalid_request', message);
-  }
-}
+/** Returns the error for a token that one of the keys has signed, because of a claim. */
+export const claimRefused = (why: string): AccessError => new AccessError('claim_refused', `the token is refused: ${why}`);
 
 /** Texts for the library's reasons to refuse a claim. */
 const reasons: Readonly<Record<string, string>> = { missing: 'missing', check_failed: 'not the expected one' };
@@ -186,9 +182,7 @@ function refusalOf({ errors }: Jose, error: unknown): AccessError {
   if (error instanceof AccessError) return error;
   if (error instanceof errors.JWSSignatureVerificationFailed) return forgedToken();
   if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired)
-    return new ClaimRefused(
-      `the token is refused: ${error.code}, its claim "${error.claim}" is ${reasons[error.reason] ?? 'invalid'}`,
-    );
+    return claimRefused(`${error.code}, its claim "${error.claim}" is ${reasons[error.reason] ?? 'invalid'}`);
   if (error instanceof errors.JOSEError) return invalidRequest(`the token is refused: ${error.code}`);
   // An error about a key, such as a short key or an unknown curve.
   return new AccessError('keys_unavailable', 'a key that verifies tokens cannot be used', { cause: error });

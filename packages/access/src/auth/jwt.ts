@@ -14,7 +14,7 @@ import { starsMatch } from '../values/glob.ts';
 import { changedInert, type InertSettings } from '../values/inert-settings.ts';
 import { loginName } from '../values/names.ts';
 import {
-  ClaimRefused,
+  claimRefused,
   forgedToken,
   type JwtKeySource,
   JwtKeys,
@@ -198,11 +198,11 @@ export class JwtLogins {
     // From another address every signed token gets the answer of a forged one, so nobody can test stolen tokens from there.
     const isNear = withinCidrs(role?.token.boundCidrs ?? [], address);
     const claims = await this.#keys.verify(config, jwt, options).catch((error: unknown) => {
-      throw isNear || !(error instanceof ClaimRefused) ? error : forgedToken();
+      throw isNear || !(error instanceof AccessError && error.code === 'claim_refused') ? error : forgedToken();
     });
     if (!isNear) throw forgedToken();
     if (claims.iat !== undefined && claims.iat > this.#now() / 1000 + leewayS)
-      throw invalidRequest('the token is refused: its claim "iat" is in the future');
+      throw claimRefused('its claim "iat" is in the future');
     return claims;
   }
 }
@@ -212,7 +212,7 @@ function* checkClaims(role: JwtRole, claims: JWTPayload): Steps<void> {
   userOf(role, claims);
   for (const [name, values] of Object.entries(role.boundClaims))
     if (!(yield* hasBoundValue(claimAt(claims, name), values, role.boundClaimsType)))
-      throw invalidRequest(`the token is refused: its claim ${JSON.stringify(name)} does not match the role`);
+      throw claimRefused(`its claim ${JSON.stringify(name)} does not match the role`);
 }
 
 const conditionsOf = (mount: StoredMount, config: Stored<JwtConfig>, role: Stored<JwtRole>) => [
@@ -284,7 +284,7 @@ function* hasBoundValue(claim: unknown, values: readonly (string | number | bool
 function userOf({ userClaim }: JwtRole, claims: JWTPayload): string {
   const user = claimAt(claims, userClaim);
   if (typeof user !== 'string' || user === '' || user.length > userCharsMax)
-    throw invalidRequest(`the token is refused: its claim ${JSON.stringify(userClaim)} does not name a user`);
+    throw claimRefused(`its claim ${JSON.stringify(userClaim)} does not name a user`);
   return user;
 }
 

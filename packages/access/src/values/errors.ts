@@ -4,6 +4,7 @@ import { Refusal } from '@transitd/storage-fsm';
  * - `not_initialized`: there is no token key yet
  * - `record_unreadable`: a newer version wrote the record
  * - `bad_token`: the token that the request names does not exist
+ * - `claim_refused`: a key has signed the token of a login, and one of its claims is refused
  * - `busy_logins`: too many logins are waiting, so this login was not checked
  * - `locked_out`: the login is refused whatever its credentials, because of too many failures
  * - `too_many_rules`: the policies of a token have too many rules together
@@ -13,6 +14,7 @@ import { Refusal } from '@transitd/storage-fsm';
 export type AccessErrorCode =
   | 'bad_token'
   | 'busy_logins'
+  | 'claim_refused'
   | 'invalid_policy'
   | 'invalid_request'
   | 'invalid_token'

@@ -67,7 +67,7 @@ describe('a JWT login', () => {
     it(`is refused with ${what}, and names the claim but none of its values`, async () => {
       const { signed, enter } = await withJwt();
       const text = await refusal(enter(await signed(claims)));
-      expect(text).to.match(new RegExp(`^invalid_request: the token is refused: .*its claim "${name}" .*${reason}$`));
+      expect(text).to.match(new RegExp(`^claim_refused: the token is refused: .*its claim "${name}" .*${reason}$`));
       expect(text).to.not.match(/other|soon|1_?[67]00|https/);
     });
 

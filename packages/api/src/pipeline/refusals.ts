@@ -17,6 +17,7 @@ export const statuses: Readonly<Record<AnsweredRefusal['code'], RefusalStatus>> 
   bad_token: refused(403),
   busy_generation: refusedForNow(503),
   busy_logins: refusedForNow(503),
+  claim_refused: refused(400),
   deletion_not_allowed: refused(400),
   invalid_ciphertext: refused(400),
   invalid_mount: refused(400),

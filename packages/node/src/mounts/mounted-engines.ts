@@ -127,22 +127,22 @@ export class MountedEngines {
     return this.#table.moves.find((each) => each.id === id);
   }
 
-  /** @throws MountError `invalid_request`; TransitError `conflict`; StoreError */
+  /** @throws MountError `invalid_mount`; TransitError `conflict`; StoreError */
   async enable(request: MountRequest): Promise<void> {
     await this.#change((table) => enableMount(table, request, this.#options.ciphertextPrefix));
   }
 
-  /** Does nothing when nothing is mounted at `path`. @throws MountError `invalid_request`; TransitError `conflict`; StoreError */
+  /** Does nothing when nothing is mounted at `path`. @throws MountError `invalid_mount`; TransitError `conflict`; StoreError */
   async disable(path: string): Promise<void> {
     await this.#change((table) => disableMount(table, path));
   }
 
-  /** @throws MountError `invalid_request`; TransitError `conflict`; StoreError */
+  /** @throws MountError `invalid_mount`; TransitError `conflict`; StoreError */
   async tune(path: string, tuning: MountTuning): Promise<void> {
     await this.#change((table) => tuneMount(table, path, tuning));
   }
 
-  /** @returns the id of the move @throws MountError `invalid_request`; TransitError `conflict`; StoreError */
+  /** @returns the id of the move @throws MountError `invalid_mount`; TransitError `conflict`; StoreError */
   async remount(paths: { readonly from: string; readonly to: string }): Promise<string> {
     const { move } = await this.#change((table) => moveMount(table, paths));
     return move.id;
