@@ -1,13 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { plainAddress } from '@transitd/access';
-import { AuditError, type AuditedMount, type AuditWriter, Exchange } from '@transitd/audit';
+import { type AuditedMount, type AuditWriter, Exchange } from '@transitd/audit';
 import { forwardedByHeader } from '@transitd/cluster';
-import { discardReply, type JsonSchema, membersOf, type Reply } from '@transitd/http';
+import { type JsonSchema, membersOf } from '@transitd/http';
 import { accessorOf, type Node, type Services } from '@transitd/node';
 import type { Operation } from '../operation/operation.ts';
-import { leadershipTransferred } from './forwarding.ts';
-import { type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
-import { isRefusal } from './refusals.ts';
 import type { PipelineOptions, RouteMatch } from './request.ts';
 
 /**
@@ -41,48 +38,6 @@ export function exchangeOf(
     repeatsData: 'repeatsData' in operation,
   });
 }
-
-/**
- * Records an outcome, so that this node sends no response before both audit entries are written. A forwarded request is recorded on the
- * active node.
- * @param failure - makes the reply to a refusal
- * @returns the outcome with the id of its audit entries; Refused with `audit_failed` if the entries cannot be written
- */
-export async function recorded(
-  outcome: Outcome,
-  exchange: Exchange,
-  services: Services | undefined,
-  failure: (refused: Refused) => Reply,
-): Promise<Outcome> {
-  const reply = replyToRecord(outcome, exchange, failure);
-  if (reply === undefined) return outcome;
-  try {
-    const answer = await exchange.end(reply);
-    return outcome instanceof Transferred ? outcome : new Replied(answer);
-  } catch (error) {
-    discardReply(reply);
-    // The caller will not see the new token, so it is revoked.
-    if (reply.issued !== undefined) await services?.registry.revoke({ token: reply.issued.token }).catch(() => false);
-    return outcomeOf(error);
-  }
-}
-
-/** Returns the reply to record; undefined if this node did not decide the request. */
-function replyToRecord(outcome: Outcome, exchange: Exchange, failure: (refused: Refused) => Reply): Reply | undefined {
-  if (outcome instanceof Replied) return outcome.reply;
-  const { begun } = exchange;
-  if (outcome instanceof Transferred) return begun ? leadershipTransferred : undefined;
-  if (!(outcome instanceof Refused)) return undefined;
-  const { error } = outcome;
-  return isAuditFailure(error) || (!begun && isUndecided(error)) ? undefined : failure(outcome);
-}
-
-export const isAuditFailure = (error: unknown): boolean => error instanceof AuditError;
-
-/** Returns whether a refusal means that this node did not decide the request, or did not even begin to process it. */
-const isUndecided = (error: unknown): boolean =>
-  isRefusal(error) &&
-  ['index_not_reached', 'leader_changed', 'not_leader', 'overloaded', 'rate_limited', 'sealed', 'stopped'].includes(error.code);
 
 const schemas = new WeakMap<Operation, JsonSchema>();
 

@@ -1,18 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { callerGroup, type Principal, withinCidrs } from '@transitd/access';
+import { type Principal, withinCidrs } from '@transitd/access';
 import type { AuditWriter, Exchange } from '@transitd/audit';
-import { turns } from '@transitd/event-loop';
-import { type BodyCaller, isStreamed, type Reply, sendReply, tokenOf, valuesBytesOf } from '@transitd/http';
+import { isStreamed, type Reply, sendReply, tokenOf } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import type { GuardedOperation } from '../operation/operation.ts';
 import { exchangeOf } from './audit-recording.ts';
-import { authorize } from './authorization.ts';
 import { RequestBodies } from './body-reading.ts';
-import { callOf } from './call.ts';
 import { addressOf } from './caller-address.ts';
 import type { Limits } from './limits.ts';
 import { errorReply, isRefusal } from './refusals.ts';
 import type { CompleteRequest, RouteMatch } from './request.ts';
+import { authorize, callOf, readBody, tryMemory, tryPlace } from './stages.ts';
 
 export interface GatewayPipelineOptions {
   /** Returns the services if this thread may answer from them now, with every change in force. @see GatewayServices.look */
@@ -37,8 +35,6 @@ export interface GatewayRequest extends RouteMatch {
   readonly operation: GuardedOperation & Required<Pick<GuardedOperation, 'inGateway'>>;
   readonly services: Services;
 }
-
-type CompleteGatewayRequest = CompleteRequest & GatewayRequest;
 
 /** How far a request has come. */
 interface Progress {
@@ -97,7 +93,7 @@ export class GatewayPipeline {
     request: GatewayRequest,
     progress: Progress,
   ): Promise<Reply | undefined> {
-    const { services, operation } = request;
+    const { services } = request;
     const { address, exchange } = progress;
     const token = tokenOf(req.headers);
     if (token === undefined) return undefined;
@@ -106,44 +102,24 @@ export class GatewayPipeline {
     const principal = found instanceof Promise ? await found : found;
     if (principal === undefined || !isOrdinary(principal, address)) return undefined;
     exchange?.setCaller(token, principal);
-    const caller = (): BodyCaller => ({ tokenId: principal.id, address: callerGroup(address) });
-    const body = this.#bodies.of(operation, req, res, caller);
-    if (body instanceof Promise) {
-      progress.isReadingBody = true;
-      progress.bytes = await body;
-      progress.isReadingBody = false;
-    } else progress.bytes = body;
     const common = { token, principal, epoch, source: 'reader', where: 'replica', wrapTtlS: 0 } as const;
-    const complete: CompleteGatewayRequest = { ...request, ...common, req, res, address, exchange, bytes: progress.bytes };
-    const values = progress.bytes === undefined ? 0 : valuesBytesOf(progress.bytes, operation);
-    if (values === 0) return this.#executeInPlace(complete);
-    const { bodies, batches } = this.#options.limits;
-    const parser = caller();
-    if (!batches.tryEnter(principal.id)) return undefined;
-    const mayParse = bodies.tryParse(parser, values);
-    try {
-      return mayParse ? await this.#executeInPlace(complete) : undefined;
-    } finally {
-      if (mayParse) bodies.parsed(parser, values);
-      batches.leave(principal.id);
-    }
-  }
-
-  async #executeInPlace(complete: CompleteGatewayRequest): Promise<Reply | undefined> {
+    const known = { ...request, ...common, req, res, address, exchange };
+    const body = readBody(known, this.#bodies);
+    progress.isReadingBody = body instanceof Promise;
+    progress.bytes = body instanceof Promise ? await body : body;
+    progress.isReadingBody = false;
+    const complete = { ...known, bytes: progress.bytes };
     // The main thread has the only queue, so that no request waits twice, and callers take turns over all threads.
-    const { reads } = this.#options.limits;
-    const { principal } = complete;
-    if (!reads.tryEnter(principal.id)) return undefined;
-    try {
-      const turn = turns.next();
-      if (turn !== undefined) await turn;
-      return await this.#execute(complete);
-    } finally {
-      reads.leave(principal.id);
-    }
+    const memory = tryMemory(complete, this.#options.limits);
+    if (memory === 'busy') return undefined;
+    using _memory = memory;
+    const place = tryPlace(this.#options.limits.reads, principal.id);
+    if (place === undefined) return undefined;
+    using _place = place instanceof Promise ? await place : place;
+    return await this.#execute(complete);
   }
 
-  async #execute(request: CompleteGatewayRequest): Promise<Reply | undefined> {
+  async #execute(request: CompleteRequest & GatewayRequest): Promise<Reply | undefined> {
     const { services, operation, token, exchange } = request;
     const made = callOf(request);
     const call = made instanceof Promise ? await made : made;
