@@ -8,6 +8,7 @@ Environment:
   TRANSITD_ADDR                               address of the server
   TRANSITD_TOKEN                              the token (default: that of the last login)
   TRANSITD_CACERT                             PEM file of the only authorities to trust
+  TRANSITD_CAPATH                             folder with PEM files of the only authorities to trust
   TRANSITD_CLIENT_CERT, TRANSITD_CLIENT_KEY   PEM files of a client certificate
   TRANSITD_TLS_SERVER_NAME                    name to expect in the server's certificate
   TRANSITD_SKIP_VERIFY                        true accepts any certificate

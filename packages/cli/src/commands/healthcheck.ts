@@ -10,7 +10,10 @@ export function healthcheckCommand(program: Command, { localAction }: Runner): v
     .action(
       localAction(async (options: ConnectionOptions) => {
         const { addresses, tls } = connectionSettings(options, process.env);
-        if (tls.caFile !== undefined) (await import('../session/trust.ts')).trustOnly(tls.caFile);
+        if (tls.caFile !== undefined || tls.caPath !== undefined) {
+          const { authorityFiles, trustOnly } = await import('../session/trust.ts');
+          trustOnly(...authorityFiles(tls));
+        }
         const [{ checkHealth }, { fetchWith }] = await Promise.all([
           import('../local/healthcheck.ts'),
           import('../session/tls-fetch.ts'),

@@ -50,7 +50,7 @@ async function migrate(session: Session, options: MigrateOptions): Promise<numbe
   const { addresses, namespace, token } = session;
   if (token === undefined) throw new StartError('no token of the target: set TRANSITD_TOKEN or run transitd login');
   const [{ trustOnly }, { fetchWith }] = await Promise.all([import('../session/trust.ts'), import('../session/tls-fetch.ts')]);
-  if (options.fromCaCert !== undefined) trustOnly(options.fromCaCert, ...(session.caFile === undefined ? [] : [session.caFile]));
+  if (options.fromCaCert !== undefined) trustOnly(options.fromCaCert, ...session.caFiles);
   const fromSource = fetchWith({ certFile: options.fromClientCert, keyFile: options.fromClientKey, skipVerify: false });
   const fromToken = await sourceToken(options, session);
   const source = await openEnd(

@@ -11,6 +11,7 @@ export const clientVariables = [
   'ADDR',
   'TOKEN',
   'CACERT',
+  'CAPATH',
   'CLIENT_CERT',
   'CLIENT_KEY',
   'TLS_SERVER_NAME',
@@ -39,6 +40,7 @@ export const defaultAddress = 'http://127.0.0.1:8200';
 export interface ConnectionOptions {
   readonly address?: string;
   readonly caCert?: string;
+  readonly caPath?: string;
   readonly clientCert?: string;
   readonly clientKey?: string;
   readonly tlsServerName?: string;
@@ -48,8 +50,9 @@ export interface ConnectionOptions {
 
 /** Settings of connections with TLS; the files are PEM. */
 export interface TlsSettings {
-  /** The only trusted authorities. */
+  /** The only trusted authorities, or the folder that has them. */
   readonly caFile?: string | undefined;
+  readonly caPath?: string | undefined;
   /** Certificate and key of the client. */
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
@@ -74,7 +77,7 @@ export interface ConnectionSettings {
 export const connectionSettings = (options: ConnectionOptions, environment: NodeJS.ProcessEnv): ConnectionSettings => ({
   addresses: (options.address ?? variable(environment, 'ADDR') ?? defaultAddress).split(',').map((address) => address.trim()),
   tls: {
-    caFile: options.caCert ?? variable(environment, 'CACERT'),
+    ...authoritiesFrom(options, environment),
     certFile: options.clientCert ?? variable(environment, 'CLIENT_CERT'),
     keyFile: options.clientKey ?? variable(environment, 'CLIENT_KEY'),
     serverName: options.tlsServerName ?? variable(environment, 'TLS_SERVER_NAME'),
@@ -83,6 +86,16 @@ export const connectionSettings = (options: ConnectionOptions, environment: Node
   namespace: options.namespace ?? variable(environment, 'NAMESPACE'),
   token: variable(environment, 'TOKEN'),
 });
+
+/** A file takes precedence over a folder, as in Vault and OpenBao, but an option over a variable. */
+function authoritiesFrom(
+  { caCert, caPath }: ConnectionOptions,
+  environment: NodeJS.ProcessEnv,
+): Pick<TlsSettings, 'caFile' | 'caPath'> {
+  if (caCert === undefined && caPath !== undefined) return { caPath };
+  const caFile = caCert ?? variable(environment, 'CACERT');
+  return caFile === undefined ? { caPath: variable(environment, 'CAPATH') } : { caFile };
+}
 
 /** The spellings of a boolean that Vault and OpenBao accept. */
 const [yes, no] = [/^(?:1|t|true)$/i, /^(?:0|f|false)$/i];

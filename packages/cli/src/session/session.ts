@@ -6,7 +6,7 @@ import { type Format, Output } from '../terminal/output.ts';
 import { type ConnectionOptions, connectionSettings, formatOf, tokenFile } from './environment.ts';
 import { fetchWith } from './tls-fetch.ts';
 import { readToken } from './token-file.ts';
-import { trustOnly } from './trust.ts';
+import { authorityFiles, trustOnly } from './trust.ts';
 
 /** One run of a command that calls a server. */
 export interface Session {
@@ -17,8 +17,8 @@ export interface Session {
   readonly sources: Sources;
   readonly addresses: readonly string[];
   readonly namespace: string | undefined;
-  /** PEM file of the only trusted authorities, if one is set. */
-  readonly caFile: string | undefined;
+  /** PEM files of the only trusted authorities; empty if none are set. */
+  readonly caFiles: readonly string[];
   /** The calling token, if there is one. */
   readonly token: string | undefined;
   /** Whether the calling token comes from the environment, not from the token file. */
@@ -34,8 +34,8 @@ export interface SessionOptions extends ConnectionOptions {
 /** @throws StartError */
 export function openSession(options: SessionOptions, environment: NodeJS.ProcessEnv = process.env): Session {
   const { addresses, tls, namespace, ...settings } = connectionSettings(options, environment);
-  const { caFile } = tls;
-  if (caFile !== undefined) trustOnly(caFile);
+  const caFiles = authorityFiles(tls);
+  if (caFiles.length > 0) trustOnly(...caFiles);
   const send = fetchWith(tls);
   const file = tokenFile(environment);
   const token = settings.token ?? readToken(file);
@@ -53,7 +53,7 @@ export function openSession(options: SessionOptions, environment: NodeJS.Process
     sources: processSources(),
     addresses,
     namespace,
-    caFile,
+    caFiles,
     token,
     tokenFromEnvironment: settings.token !== undefined,
     tokenFile: file,

@@ -10,6 +10,7 @@ export const connectionOptions = (command: Command): Command =>
       optionWith('TRANSITD_ADDR', '--address <url>', 'address of the server; several, separated by commas, are tried in order'),
     )
     .addOption(optionWith('TRANSITD_CACERT', '--ca-cert <file>', 'PEM file of the only authorities to trust'))
+    .addOption(optionWith('TRANSITD_CAPATH', '--ca-path <folder>', 'folder with PEM files of the only authorities to trust'))
     .addOption(
       optionWith('TRANSITD_CLIENT_CERT', '--client-cert <file>', 'PEM file of the certificate that a server may ask for'),
     )

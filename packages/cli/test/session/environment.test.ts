@@ -65,6 +65,18 @@ describe('the server address', () => {
     expect(chosen.tls).to.deep.equal({ caFile: 'x', certFile: 'c', keyFile: 'k', serverName: 's', skipVerify: true });
     expect(connectionSettings({}, {}).tls.skipVerify).to.equal(false);
   });
+
+  it('takes a file of authorities before a folder, and an option before a variable', () => {
+    const authorities = (...given: Parameters<typeof connectionSettings>) => {
+      const { caFile, caPath } = connectionSettings(...given).tls;
+      return { caFile, caPath };
+    };
+    const both = { VAULT_CACERT: 'file', TRANSITD_CAPATH: 'folder' };
+    expect(authorities({}, { VAULT_CAPATH: 'folder' })).to.deep.equal({ caFile: undefined, caPath: 'folder' });
+    expect(authorities({}, both)).to.deep.equal({ caFile: 'file', caPath: undefined });
+    expect(authorities({ caPath: 'mine' }, both)).to.deep.equal({ caFile: undefined, caPath: 'mine' });
+    expect(authorities({ caCert: 'own', caPath: 'mine' }, both)).to.deep.equal({ caFile: 'own', caPath: undefined });
+  });
 });
 
 describe('the format of the output', () => {
@@ -126,6 +138,8 @@ describe('the stored token of the last login', () => {
     ['an invalid address', { TRANSITD_ADDR: 'nonsense' }],
     ['a token that contains a newline', { TRANSITD_TOKEN: 's.one\ntwo' }],
     ['a CA file that does not exist', { TRANSITD_CACERT: '/nowhere/ca.pem' }],
+    ['a CA folder that does not exist', { VAULT_CAPATH: '/nowhere' }],
+    ['a CA folder with a file that is not a certificate', { VAULT_CAPATH: import.meta.dirname }],
     ['neither true nor false for verification', { BAO_SKIP_VERIFY: 's.one' }],
     ['a CA file that is not a certificate', { TRANSITD_CACERT: import.meta.filename }],
   ] as const)
