@@ -185,11 +185,9 @@ export class Safety {
     if (message.type === 'AppendResp' && message.ok) {
       const { match } = message;
       // An answer to the leader of an earlier term refers to an entry of that leader, which the log may have superseded since. If one sync
-      // made both durable, the log may even be shorter by now; if one turn received both, the entry has never been handed out. The leader
-      // that superseded it was elected without it, so no quorum has it.
+      // made both durable, the log may even be shorter by now. The leader that superseded it was elected without it, so no quorum has it.
       const isOld = message.term < (node.status?.term ?? 0);
-      const isReplaced = node.shadow.termAt(Math.min(match, node.shadow.lastIndex)) > message.term;
-      const isSuperseded = isReplaced || node.superseded.some(({ from, to }) => from <= match && match <= to);
+      const isSuperseded = node.superseded.some(({ from, to }) => from <= match && match <= to);
       const durable = isOld ? disk.lastIndex >= match || isSuperseded : node.stored(match, node.shadow.termAt(match));
       holds('only durable entries are acknowledged', durable, () => ({ id, match, last: disk.lastIndex }));
     }
