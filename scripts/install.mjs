@@ -2,8 +2,9 @@
 // JavaScript without dependencies. A stamp file makes the second run instant.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -27,8 +28,14 @@ function fail(message) {
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major < 20 || (major === 20 && minor < 19)) fail(`Node.js 20.19 or newer is needed, this is ${process.versions.node}`);
-  const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
-  const run = (...args) => spawnSync(npm[0], [...npm.slice(1), ...args], { stdio: ['ignore', 2, 2] }).status === 0;
+  // npm ci deletes node_modules first, and with it the Node that runs this if it was started by the one in there. So npm runs on a copy.
+  const copies = mkdtempSync(join(tmpdir(), 'transitd-install-'));
+  process.on('exit', () => rmSync(copies, { recursive: true }));
+  const node = join(copies, basename(process.execPath));
+  copyFileSync(process.execPath, node);
+  const npm = process.env.npm_execpath ? [node, process.env.npm_execpath] : ['npm'];
+  const env = { ...process.env, PATH: `${copies}${delimiter}${process.env.PATH}` };
+  const run = (...args) => spawnSync(npm[0], [...npm.slice(1), ...args], { stdio: ['ignore', 2, 2], env }).status === 0;
   console.error('installing dependencies (npm ci) …');
   // Makes every npm version ignore package scripts; `allowScripts` in package.json does so only in newer versions.
   if (!run('ci', '--ignore-scripts')) fail('npm ci failed');
