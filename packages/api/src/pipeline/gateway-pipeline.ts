@@ -78,10 +78,9 @@ export class GatewayPipeline {
       if (progress.isReadingBody) reply = await bodyRefusal(error, exchange);
     }
     ended();
-    if (reply !== undefined) {
+    if (reply !== undefined && sends(res, reply, address))
       answered(request.operation.name, performance.now() - begunMs, reply.status);
-      sendReply(res, reply, { head: false, address: () => address });
-    } else if (progress.isReadingBody) res.destroy();
+    else if (progress.isReadingBody) res.destroy();
     else if (!res.destroyed) pass(req, res, progress.bytes);
     limits.bodies.answered(res);
   }
@@ -148,6 +147,16 @@ export const isCurrent = (
   now: Services | undefined,
   { services, canonical }: Pick<GatewayRequest, 'services' | 'canonical'>,
 ): boolean => now === services && services.mounts.changing === undefined && !services.quotas.mayCount(canonical);
+
+/** Sends an answer. Returns false for data without a JSON form: the main thread gets the same data, and answers with an internal error. */
+function sends(res: ServerResponse, reply: Reply, address: string): boolean {
+  try {
+    sendReply(res, reply, { head: false, address: () => address });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Returns the reply to a failure while the body was read; undefined if the connection has to be closed. */
 async function bodyRefusal(error: unknown, exchange: Exchange | undefined): Promise<Reply | undefined> {

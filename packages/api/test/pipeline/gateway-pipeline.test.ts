@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { Agent, createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NodeStatus } from '@transitd/health';
+import { dataReply } from '@transitd/http';
 import { expect } from 'chai';
+import { inGateway } from '../../src/operation/operation.ts';
 import { createGatewayRouter } from '../../src/pipeline/gateway-router.ts';
 import { Limits } from '../../src/pipeline/limits.ts';
 import { allRoutes } from '../../src/routes.ts';
@@ -29,11 +31,14 @@ describe('a request in a gateway', () => {
   });
 
   /** Serves a gateway with these limits; a request that it passes on is answered with a status of its own. */
-  const start = async (limits = new Limits({ reads: 2, changes: 1, logins: 1, waiting: 10, body_memory: 1_000_000 })) => {
+  const start = async (
+    limits = new Limits({ reads: 2, changes: 1, logins: 1, waiting: 10, body_memory: 1_000_000 }),
+    routes = allRoutes(new TestMetrics()),
+  ) => {
     const front = createGatewayRouter({
       look: () => node.services,
       activeStatus: () => status,
-      routes: allRoutes(new TestMetrics()),
+      routes,
       limits,
       bodyBytesMax: 1_000_000,
       bodyBytesHere: 1_000_000,
@@ -92,6 +97,15 @@ describe('a request in a gateway', () => {
     expect([await encrypt(), await ask()]).to.deep.equal([200, passedStatus]);
     limits.batches.leave(id);
     expect([await ask(), limits.batches.atWork]).to.deep.equal([200, 1]);
+  });
+
+  it('is passed on with its body if the result has no JSON form', async () => {
+    const faulty = inGateway({
+      ...{ access: 'token', name: 'faulty', capability: 'update' },
+      run: () => dataReply({ index: 1n }),
+    });
+    await start(undefined, [{ path: ':mount/encrypt/:name', operations: { POST: faulty } }]);
+    expect([await encrypt(), ...passed]).to.deep.equal([passedStatus, body]);
   });
 
   it('is answered if it asks for the health of a node that is certainly active, as the main thread would answer', async () => {
