@@ -279,7 +279,7 @@ export async function wrapped(
     checkSize(bodyBytesOf(encoded.body));
     const body = joined(encoded.body) + (await restOf(encoded));
     const answer = { owner, status, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '', body };
-    return wrapReply(await wrapping.wrap(answer));
+    return { ...wrapReply(await wrapping.wrap(answer)), ...(issued && { issued }) };
   } catch (error) {
     if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // otherwise the token ends with its TTL
     throw error;

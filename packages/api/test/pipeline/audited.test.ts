@@ -342,6 +342,21 @@ describe('the audit of requests', () => {
     expect((await ask('GET auth/token/accessors?list=true')).body.data.keys).to.have.members(before);
   });
 
+  it('revokes the token in a wrapped response that could not be recorded', async () => {
+    await start();
+    const { wrapping, registry } = server.services;
+    const { wrap } = wrapping;
+    let wrapped = '';
+    wrapping.wrap = (answer) => {
+      wrapped = answer.wrappedAccessor;
+      return wrap.call(wrapping, answer);
+    };
+    devices.failing = 'response';
+    expect((await ask('POST auth/token/create', { headers: { 'X-Service-Wrap-TTL': '60' } })).status).to.equal(503);
+    expect(wrapped).not.to.equal('');
+    expect(await registry.accessors()).not.to.include(wrapped);
+  });
+
   it('revokes a generated root token if its response could not be recorded', async () => {
     await start();
     const status = { started: true, nonce: 'n', progress: 1, required: 1 };

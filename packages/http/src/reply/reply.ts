@@ -10,7 +10,7 @@ interface ReplyHead {
   readonly headers?: Readonly<Record<string, string>>;
   /** The id in the envelope, if it is that of audit entries; otherwise the encoder makes one. */
   readonly requestId?: string;
-  /** The new token that this response shows for the first time. */
+  /** The new token that this response, or the response that it wraps, shows for the first time. */
   readonly issued?: { readonly token: string; readonly accessor: string };
 }
 
