@@ -46,7 +46,7 @@ export {
   type PrimaryCredential,
   withNodes,
 } from './replication/credential.ts';
-export { PrimaryLink, type PrimaryLinkStatus } from './replication/primary-link.ts';
+export { PrimaryLink, type PrimaryLinkStatus, reconnectLimits } from './replication/primary-link.ts';
 export { ReplicationPort } from './replication/replication-port.ts';
 export { makeSecondaryRequest } from './replication/secondary-certificate.ts';
 export { SecondaryDesk } from './replication/secondary-desk.ts';

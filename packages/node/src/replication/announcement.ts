@@ -1,7 +1,10 @@
 import { type EpochName, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
 
-/** Time of the announcements while the former primary follows, and their period. It is enough for a few attempts at its addresses. */
-const [rareMs, periodMs] = [3_000, 600_000];
+/**
+ * Time of the announcements while the former primary follows, and their period. An attempt at a node that does not answer takes five
+ * seconds, and the first node is tried twice: each of five nodes is reached, even if only the last one answers.
+ */
+const [rareMs, periodMs] = [30_000, 600_000];
 
 /** The former primary of this one, as this node knows it now. */
 export interface FormerPrimary {

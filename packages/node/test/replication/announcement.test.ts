@@ -1,3 +1,4 @@
+import { reconnectLimits } from '@transitd/cluster';
 import type { ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { announcesEpoch, type FormerPrimary } from '../../src/replication/announcement.ts';
@@ -28,9 +29,19 @@ describe('announcesEpoch', () => {
     for (const former of others) expect(announcesEpoch(primary, former, 5 * minutes)).to.equal(true);
   });
 
-  it('is true for a few seconds in ten minutes while it follows, because a copy of its data may be what follows', () => {
+  it('is true for half a minute in ten while it follows, because a copy of its data may be what follows', () => {
     const seconds = Array.from({ length: 1200 }, (_, second) => announcesEpoch(primary, followed, 1e9 + second * 1000));
-    expect(seconds.filter(Boolean)).to.have.length(6);
+    expect(seconds.filter(Boolean)).to.have.length(60);
+  });
+
+  it('is true for long enough to reach the last of five nodes, if the others do not answer', () => {
+    const { connectMsMax, reconnectMsMin } = reconnectLimits;
+    const failures = 5; // of four nodes, of which the first one is tried twice
+    const waitsMs = reconnectMsMin * (2 ** failures - 1);
+    const begin = 10 * minutes;
+    expect(announcesEpoch(primary, followed, begin - 1)).to.equal(false);
+    for (let ms = begin; ms <= begin + failures * connectMsMax + waitsMs; ms += 100)
+      expect(announcesEpoch(primary, followed, ms), `${ms - begin} ms`).to.equal(true);
   });
 
   it('is false on a cluster that is no primary', () => {
