@@ -32,7 +32,10 @@ export interface DataField<Kind extends FieldKind = FieldKind> extends Field<Kin
    * another hash. A request that has it where it is not read is refused. Other fields cause a warning there.
    */
   readonly weakens?: true;
-  /** The value that counts for all items, if it is not the one of this field or its default. */
+  /**
+   * Returns the value that counts, which another field may set; undefined if that of this field does. Another value of this field causes a
+   * warning.
+   */
   readonly inForce?: (request: Values) => unknown;
   /** Returns whether a key uses the field; if not, the field causes a warning. Absent if each key uses or refuses it. */
   readonly usedBy?: (key: KeyTraits, request: Values) => boolean;
@@ -171,6 +174,18 @@ export class DataReader<S extends DataSchema> {
     if (batch !== undefined && batch !== null) return this.#readBatch(values, batch, warnings);
     warnings.push(...withoutEffect(setIn(this.#takes, values, ['partial_failure_response_code']), 'without batch_input'));
     return { request: this.single(values), sets: (name) => setIn(this.#takes, values, [name]).length > 0 };
+  }
+
+  /** Returns the fields that the request or an item sets to another value than the one that is in force. */
+  overridden(request: DataRequest<S>): readonly string[] {
+    const { items = [] } = request;
+    const isOverridden = ([name, to]: readonly [string, string]): boolean => {
+      const { inForce, perItem } = this.#declared[name] ?? {};
+      const value = inForce?.(request);
+      const isOther = (given: Values): boolean => isSet(given[to] as JsonValue | undefined) && given[to] !== value;
+      return value !== undefined && (isOther(request) || (perItem !== undefined && items.some(isOther)));
+    };
+    return [...this.#names].filter(isOverridden).map(([name]) => name);
   }
 
   async #readBatch(values: Values, batch: JsonValue, warnings: string[]): Promise<Input<S>> {

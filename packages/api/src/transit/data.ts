@@ -136,7 +136,10 @@ const hash = dataOperation({
   name: 'hash',
   path: { params: ['urlalgorithm'], required: 0 },
   about: 'Compute a hash',
-  takes: hashFields,
+  takes: {
+    ...hashFields,
+    algorithm: { ...hashFields.algorithm, inForce: ({ urlalgorithm }: { readonly urlalgorithm?: string }) => urlalgorithm },
+  },
   answers: data(hashResult),
   capability: 'update',
   uses: ({ urlalgorithm, algorithm }) => {
@@ -152,7 +155,14 @@ const randomBytes = dataOperation({
   name: 'random',
   path: { params: ['source', 'urlbytes'], required: 0 },
   about: 'Generate random bytes',
-  takes: { ...randomFields, urlbytes: text('Number of random bytes', { aliasOf: 'bytes', shape: { pattern: '^[0-9]{1,6}$' } }) },
+  takes: {
+    ...randomFields,
+    bytes: {
+      ...randomFields.bytes,
+      inForce: ({ urlbytes }: { readonly urlbytes?: string }) => (urlbytes === undefined ? undefined : byteCount(urlbytes)),
+    },
+    urlbytes: text('Number of random bytes', { aliasOf: 'bytes', shape: { pattern: '^[0-9]{1,6}$' } }),
+  },
   answers: data(randomResult),
   capability: 'update',
   pathFields: randomPath,

@@ -59,7 +59,10 @@ export const cmac = dataOperation({
       shape: macLengths,
       aliasOf: 'mac_length',
     }),
-    mac_length,
+    mac_length: {
+      ...mac_length,
+      inForce: ({ urlMacLength }: { readonly urlMacLength?: number }) => (urlMacLength === 0 ? wholeMacBytes : urlMacLength),
+    },
     input,
     key_version,
     reference,
@@ -174,18 +177,6 @@ const settings = {
   reference,
 } as const satisfies DataSchema;
 
-const aliasWithoutEffect = "'algorithm' has no effect on signatures: set the hash in 'hash_algorithm' or in the path";
-
-/**
- * Returns a warning if the requested hash is not used. Without the warning, a caller could misread the result of a verification with a
- * different hash.
- */
-function ignoredHash(request: Signed & Proofs): readonly string[] {
-  const { algorithm = '' } = request;
-  if (algorithm === '' || verifiedKind(request) !== 'signature' || algorithm === requestedHash(request)) return [];
-  return [aliasWithoutEffect];
-}
-
 /**
  * Yields the requested hash. If it is `none` and the input is prehashed, the input may be a DigestInfo, which contains a hash name. The
  * result would be a signature with that hash, so that hash is yielded too.
@@ -231,7 +222,6 @@ export const sign = dataOperation({
 
   capability: 'update',
   uses,
-  ignored: ignoredHash,
   execute: (engine, request, { keyName }) => engine.signing.sign(keyName, { ...request, hashAlgorithm: requestedHash(request) }),
   render: ({ signature, keyVersion, publicKey }, inBatch) => {
     const members = `"signature":"${signature}","key_version":${keyVersion}`;
@@ -258,7 +248,6 @@ export const verify = dataOperation({
   capability: 'update',
   uses,
   kindOf: verifiedKind,
-  ignored: ignoredHash,
   execute: (engine, request, { keyName }) =>
     engine.signing.verify(keyName, { ...request, hashAlgorithm: requestedHash(request) }),
   render: ({ valid }) => `"valid":${valid}`,

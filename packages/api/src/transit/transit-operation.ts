@@ -120,8 +120,6 @@ interface DataOperation<S extends DataSchema, R extends object> extends Omit<Ope
   check?(request: DataRequest<S>): void;
   /** Returns the kind of what the request verifies; some fields have no effect on it. */
   kindOf?(request: DataRequest<S>): string;
-  /** Returns warnings about members that were sent but are not used. */
-  ignored?(request: DataRequest<S>): readonly string[];
   /** Returns warnings about the result. */
   warnings?(result: R): readonly string[];
 }
@@ -168,7 +166,9 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
       const kind = data.kindOf?.(request);
       const isUnused = (field: string): boolean => declared[field]?.unusedFor?.includes(kind ?? '') === true;
       const unused = kind === undefined ? [] : Object.keys(declared).filter((field) => isUnused(field) && sets(field));
-      all.push(...withoutEffect(unused, `on the ${kind} to verify`), ...(data.ignored?.(request) ?? []));
+      all.push(...withoutEffect(unused, `on the ${kind} to verify`));
+      const overridden = reader.overridden(request).filter((field) => !isUnused(field));
+      all.push(...withoutEffect(overridden, 'because another value is in force'));
       const uses = data.uses?.(request);
       if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses)))
         throw permissionDenied();

@@ -295,6 +295,36 @@ describe('a member of a request that the operation knows', function () {
         expect(outcomeOf(await post(path, { ...request, batch_input }), field)).to.equal(outcome);
     });
 
+  for (const [path, request, item, overridden] of [
+    ['cmac/cmac/8', { mac_length: 4 }, undefined, 'mac_length'],
+    ['cmac/cmac/8', { mac_length: '8' }, undefined, undefined],
+    ['cmac/cmac/0', { mac_length: 16 }, undefined, undefined],
+    ['cmac/cmac/0', { mac_length: 8 }, undefined, 'mac_length'],
+    ['cmac/cmac', { mac_length: 4, url_mac_length: 8 }, undefined, 'mac_length'],
+    ['cmac/cmac/8', {}, { mac_length: 16 }, 'mac_length'],
+    ['cmac/cmac/8', {}, { mac_length: '0x8' }, undefined],
+    ['cmac/cmac/8', {}, { mac_length: 0 }, undefined],
+    ['cmac/cmac/8', { mac_length: 4 }, {}, 'mac_length'],
+    ['cmac/cmac', { mac_length: 8 }, { mac_length: 4 }, undefined],
+    ['hmac/hmac/sha2-512', { algorithm: 'sha2-256' }, undefined, 'algorithm'],
+    ['hmac/hmac/sha2-512', { algorithm: 'sha2-512' }, undefined, undefined],
+    ['sign/ecdsa/sha2-512', { hash_algorithm: 'sha2-384' }, undefined, 'hash_algorithm'],
+    ['sign/ecdsa/sha2-512', { hash_algorithm: 'sha2-256' }, {}, 'hash_algorithm'],
+    ['sign/ecdsa', { algorithm: 'sha2-512' }, undefined, 'algorithm'],
+    ['sign/ecdsa', { algorithm: 'sha2-512', hash_algorithm: 'sha2-512' }, undefined, undefined],
+    ['hash/sha2-512', { algorithm: 'sha2-256' }, undefined, 'algorithm'],
+    ['random/32', { bytes: 16 }, undefined, 'bytes'],
+    ['random/platform/32', { bytes: '32' }, undefined, undefined],
+    ['random', { bytes: 16 }, undefined, undefined],
+  ] as const)
+    it(`is warned of if another field overrides it: ${path} ${JSON.stringify(request)} ${JSON.stringify(item)}`, async () => {
+      const input = path.startsWith('random') ? {} : { input: fox };
+      const body = item === undefined ? { ...input, ...request } : { ...request, batch_input: [input, { ...input, ...item }] };
+      const answer = await post(path, body);
+      const warning = `These parameters have no effect because another value is in force: [${overridden}]`;
+      expect([answer.status, answer.body.warnings]).to.deep.equal([200, overridden === undefined ? null : [warning]]);
+    });
+
   it('is refused as a hash in one of two items that disagree, whichever comes first', async () => {
     for (const hashes of [
       ['sha2-256', 'sha2-512'],
@@ -389,6 +419,134 @@ describe('a value in a batch of one', function () {
       expect(status, String(mac_length)).to.equal(403);
     }
   });
+});
+
+describe('an item of a batch', function () {
+  this.timeout(60_000);
+  const texts = ['', 'AAAA', fox];
+  const versions = [0, 1, 2, 3, -1, '1', '0x2', '', true, null];
+  const macLengths = [0, 4, 8, 16, 3, 17, '8', '0x8', '', true, null];
+
+  /** Operations with equal results for equal inputs: the values of the fields of a request for all items, and of an item. */
+  let cases: Readonly<Record<string, { readonly request: Choices; readonly item: Choices }>>;
+  type Choices = Readonly<Record<string, readonly unknown[]>>;
+
+  before(async () => {
+    at = await served();
+    for (const name of ['convergent', 'ed25519-derived', 'hmac', 'cmac', 'aes']) {
+      await post(`keys/${name}`, keys[name] ?? {});
+      await post(`keys/${name}/rotate`, {});
+    }
+    const all = async (path: string, member: string, bodies: readonly object[]): Promise<readonly string[]> =>
+      Promise.all(bodies.map(async (body) => (await made(path, body))[member] ?? expect.fail(path)));
+    const plaintext = fox;
+    const ciphertexts = await all('encrypt/aes', 'ciphertext', [
+      { plaintext, key_version: 1 },
+      { plaintext },
+      { plaintext, associated_data: fox },
+    ]);
+    const hmacs = await all('hmac/hmac', 'hmac', [
+      { input: fox },
+      { input: '', key_version: 1 },
+      { input: fox, algorithm: 'sha2-512' },
+    ]);
+    const cmacs = await all('cmac/cmac', 'cmac', [{ input: fox }, { input: '', key_version: 1 }, { input: fox, mac_length: 8 }]);
+    const signatures = await all('sign/ed25519-derived', 'signature', [
+      { input: fox, context: fox },
+      { input: fox, context: 'AAAA', key_version: 1 },
+      { input: '', context: fox, signature_context: fox },
+    ]);
+    const odd = ['', 'x', null, 5];
+    const key_version = versions;
+    const signature_context = texts;
+    cases = {
+      'encrypt/convergent': {
+        request: {},
+        item: {
+          plaintext: [...texts, ...odd],
+          context: [fox, 'AAAA', 'AAAB'],
+          associated_data: texts,
+          key_version,
+          nonce: ['', fox],
+        },
+      },
+      'decrypt/aes': {
+        request: {},
+        item: { ciphertext: [...ciphertexts, ...odd], associated_data: texts, padding_scheme: ['', 'oaep'] },
+      },
+      'hmac/hmac': { request: { key_version, algorithm: ['sha2-256', 'sha2-512'] }, item: { input: [...texts, ...odd] } },
+      'cmac/cmac': {
+        request: { key_version, mac_length: macLengths },
+        item: { input: [...texts, ...odd], mac_length: macLengths },
+      },
+      'cmac/cmac/8': { request: { mac_length: macLengths }, item: { input: texts, mac_length: macLengths } },
+      'sign/ed25519-derived': {
+        request: { key_version, signature_context, prehashed: [false, 'false'] },
+        item: { input: [...texts, ...odd], context: texts },
+      },
+      'verify/hmac': {
+        request: { algorithm: ['sha2-256', 'sha2-512'], mac_length: macLengths },
+        item: { input: texts, hmac: [...hmacs, ...odd] },
+      },
+      'verify/cmac': {
+        request: { mac_length: macLengths },
+        item: { input: texts, cmac: [...cmacs, ...odd], mac_length: macLengths },
+      },
+      'verify/ed25519-derived': {
+        request: { signature_context },
+        item: { input: texts, signature: [...signatures, ...odd], context: texts },
+      },
+    };
+  });
+  after(() => at.close());
+
+  /** Fields without which a batch is refused as a whole, if other items have them. */
+  const inAllItems = ['context', 'signature', 'hmac', 'cmac'];
+  const choice = (choices: Choices): fc.Arbitrary<Readonly<Record<string, unknown>>> =>
+    fc.record(Object.fromEntries(Object.entries(choices).map(([field, values]) => [field, fc.constantFrom(...values)])), {
+      requiredKeys: Object.keys(choices).filter((field) => inAllItems.includes(field)),
+    });
+
+  /** Returns the result of an item as that of a request of its own. */
+  const asSingle = ({ reference: _, error, publickey, ...result }: Record<string, unknown>) =>
+    error === undefined ? { ...result, ...(publickey !== undefined && { public_key: publickey }) } : { error };
+
+  for (const path of [
+    'encrypt/convergent',
+    'decrypt/aes',
+    'hmac/hmac',
+    'cmac/cmac',
+    'cmac/cmac/8',
+    'sign/ed25519-derived',
+    'verify/hmac',
+    'verify/cmac',
+    'verify/ed25519-derived',
+  ])
+    it(`has the result of a request of its own, whatever the other items are: ${path}`, async () => {
+      const { request, item } = cases[path] ?? expect.fail(path);
+      let compared = 0;
+      await fc.assert(
+        fc.asyncProperty(choice(request), fc.array(choice(item), { minLength: 1, maxLength: 6 }), async (shared, items) => {
+          const batch = await post(path, { ...shared, batch_input: items.map((each, index) => ({ ...each, reference: index })) });
+          // A batch with a member of the wrong type, or without any proof to verify, is refused as a whole.
+          if (batch.body.errors !== undefined) return;
+          const results: Record<string, unknown>[] = batch.body.data.batch_results;
+          expect(results.map(({ reference }) => reference)).to.deep.equal(items.map((_, index) => String(index)));
+          for (const [index, each] of items.entries()) {
+            const { mac_length: macLength, ...others } = each;
+            const isUnset = !macLength; // that of the request counts
+            const single = await post(path, { ...shared, ...(isUnset ? others : each) });
+            const { errors, data } = single.body;
+            const result = asSingle(results[index] ?? {});
+            if (single.status === 200) expect(result, JSON.stringify(each)).to.deep.equal(data);
+            else expect(result, JSON.stringify([each, errors])).to.have.property('error');
+            if (single.status === 200) compared += 1;
+          }
+        }),
+        { numRuns: 100 },
+      );
+      expect(compared).to.be.above(0);
+    });
 });
 
 describe('a batch', function () {
