@@ -137,10 +137,10 @@ export class AuditDevice {
     this.#isDraining = false;
   }
 
-  /** Looks for changes of the target, and opens the path again if it leads elsewhere or `reopens`. */
+  /** Looks for changes of the target. Opens the path again if it leads elsewhere, if `reopens`, or if lines wait for the next target. */
   async #inspect(reopens: boolean): Promise<void> {
     const state = await this.#askFate();
-    if (reopens || state === 'renamed' || state === 'removed') await this.open();
+    if (reopens || state === 'renamed' || state === 'removed' || this.#orphans.length > 0) await this.open();
     // Log rotation renames the file, and then asks for this.
     if (state === 'renamed' && !reopens) this.#options.onChange?.(state);
     if (this.#target !== undefined) this.#recovered();

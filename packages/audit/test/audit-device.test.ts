@@ -335,6 +335,23 @@ describe('AuditDevice', () => {
       expect([numbersIn(path), failures, changes]).to.deep.equal([[1, 3], [`writes: ${refused}`, 'recovered'], ['removed']]);
       expect(await verified(path)).to.equal(0);
     });
+
+    it('writes the entries that went with the file as soon as the path can be opened, although no entry follows', async () => {
+      for (const end of ['check', 'close'] as const) {
+        const device = deviceAtPath();
+        await device.write(entryOf(1));
+        rmSync(dirname(path), { recursive: true });
+        writeFileSync(dirname(path), 'a file, not a folder');
+        await device.check();
+        rmSync(dirname(path));
+        await device[end]();
+        expect(numbersIn(path), end).to.deep.equal([1]);
+        expect(failures.at(-1)).to.equal('recovered');
+        await device.close();
+        rmSync(path);
+      }
+      expect([changes, failures.length]).to.deep.equal([['removed', 'removed'], 4]);
+    });
   });
 
   it('continues after the last line of an earlier process, complete or torn', async () => {
