@@ -71,7 +71,7 @@ export const cmac = dataOperation({
   capability: 'update',
   uses: ({ name, urlMacLength, macLength = 0, items = [] }) => {
     const lengths =
-      urlMacLength === undefined ? new Set([macLength, ...items.map((item) => item.macLength || macLength)]) : [urlMacLength];
+      urlMacLength === undefined ? new Set([macLength, ...items.map((item) => item.macLength ?? macLength)]) : [urlMacLength];
     return [...lengths]
       .flatMap((length) => (length === 0 || length === wholeMacBytes ? [0, wholeMacBytes] : [length]))
       .map((length) => ({

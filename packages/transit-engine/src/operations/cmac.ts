@@ -37,7 +37,7 @@ export const cmacOperation: Operation<CmacRequest, CmacItem, Shared, CmacResult>
   shared: (request) => request,
   async run(tools, key, item, { macLength: forOthers = 0, macLengthForAll, keyVersion }) {
     const { input } = item;
-    const macLength = macLengthForAll ?? (item.macLength || forOthers);
+    const macLength = macLengthForAll ?? item.macLength ?? forOthers;
     checkMakesCmacs(key);
     const version = versionFor('CMAC', key, keyVersion);
     checkMacLength(macLength);

@@ -25,7 +25,7 @@ export type VerifyItem = Item & { readonly [Kind in Verifiable]?: string | undef
   readonly input?: string | undefined;
   /** Used for signatures only. */
   readonly context?: string | undefined;
-  /** Bytes of the CMAC; 0 for the length of the request or, without one, the length that the key demands. */
+  /** Bytes of the CMAC; 0 for the length that the key demands. Absent in an item: that of the request. */
   readonly macLength?: number | undefined;
 };
 
@@ -126,7 +126,7 @@ const checks: Readonly<Record<Verifiable, Check>> = {
   async cmac(tools, key, { input, cmac: value = '', macLength }, shared) {
     checkMakesCmacs(key);
     const { version, mac } = parseMac('CMAC', key, value, tools.prefix);
-    checkStrength(key, mac.length, macLength || shared.macLength);
+    checkStrength(key, mac.length, macLength ?? shared.macLength);
     const message = bytesOf(input);
     const whole = await cmacUnder(key.versions.get(version) ?? (await tools.keys.loadVersion(key, version)), message);
     return sameBytes(mac, whole.subarray(0, mac.length));

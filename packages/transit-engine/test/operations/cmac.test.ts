@@ -38,13 +38,14 @@ describe('cmac', () => {
     expect(await cmacOne(engine, 'k', { input: fox, macLength: 8 })).to.equal(shortened(whole, 8));
     expect(await cmacOne(engine, 'k', { input: fox, macLength: 8, macLengthForAll: 4 })).to.equal(shortened(whole, 4));
     const lengths = async (request: CmacRequest): Promise<readonly number[]> => {
-      const reply = await engine.signing.cmac('k', { ...request, items: [{ input: fox }, { input: fox, macLength: 5 }] });
+      const items = [undefined, 5, 0].map((macLength) => ({ input: fox, macLength }));
+      const reply = await engine.signing.cmac('k', { ...request, items });
       if (!('results' in reply)) throw new Error('the request was a batch');
       return reply.results.map((result) => ('cmac' in result ? Buffer.from(result.cmac.slice(7), 'base64').length : -1));
     };
-    expect(await lengths({})).to.deep.equal([16, 5]);
-    expect(await lengths({ macLength: 9 })).to.deep.equal([9, 5]);
-    expect(await lengths({ macLength: 9, macLengthForAll: 4 })).to.deep.equal([4, 4]);
+    expect(await lengths({})).to.deep.equal([16, 5, 16]);
+    expect(await lengths({ macLength: 9 })).to.deep.equal([9, 5, 16]);
+    expect(await lengths({ macLength: 9, macLengthForAll: 4 })).to.deep.equal([4, 4, 4]);
   });
 
   it('that would never verify is an error of its item', async () => {
@@ -98,6 +99,7 @@ describe('cmac', () => {
         { input: fox, cmac: shortened(whole, 4), macLength: 4 },
         { input: fox, cmac: shortened(whole, 8) },
         { input: fox, cmac: shortened(whole, 4) },
+        { input: fox, cmac: shortened(whole, 8), macLength: 0 },
       ];
       expect(await verdict(engine, { items, macLength: 8 })).to.deep.equal({
         outcome: 'some_failed',
@@ -105,6 +107,10 @@ describe('cmac', () => {
           { valid: true, reference: '' },
           { valid: true, reference: '' },
           { error: 'the CMAC has 4 bytes, and mac_length is 8', reference: '' },
+          {
+            error: 'the CMAC has 8 bytes, and the key demands 16: set mac_length in the request, or min_mac_length of the key',
+            reference: '',
+          },
         ],
       });
     });
