@@ -72,7 +72,7 @@ export function withinParameters(rules: ParameterRules, members: Parameters, rea
 /**
  * Returns whether each item of the request's lists is within the rules. An item is checked like the body of a request for that item
  * alone. The names in items are checked against the allowed names only if an allowed name can occur in an item: a rule that allows
- * only `batch_input` allows any item.
+ * only `batch_input` allows any item. Values are always checked against those allowed under another name.
  */
 export async function itemsWithin(rules: ParameterRules, members: Parameters, reading: ParameterReading): Promise<boolean> {
   if (isUnrestricted(rules)) return true;
@@ -134,12 +134,11 @@ function areWithin(
       if (values === undefined) continue;
       if (values.length === 0 || values.some((listed) => mayMean(listed, value, meaningOf?.get(name), members))) return false;
     }
-    if (!checksNames) continue;
     const values = allowed.get(name.toLowerCase());
     if (values === undefined) {
-      if (!anyName && !(isItem && name === echoed)) return false;
+      if (checksNames && !anyName && !(isItem && name === echoed)) return false;
       if (!isAllowedAs(allowed, others, value, split.has(name))) return false;
-    } else if (values.length > 0 && !areAllowed(values, value, split.has(name))) return false;
+    } else if (checksNames && values.length > 0 && !areAllowed(values, value, split.has(name))) return false;
   }
   return true;
 }

@@ -9,9 +9,11 @@ const reading: ParameterReading = {
     ['hash_algorithm', ['algorithm', 'urlalgorithm']],
     ['algorithm', ['hash_algorithm', 'urlalgorithm']],
     ['urlalgorithm', ['hash_algorithm', 'algorithm']],
+    ['mac_length', ['url_mac_length']],
+    ['url_mac_length', ['mac_length']],
   ]),
   inner: new Map([
-    ['batch_input', new Set(['input', 'context', 'key_version', 'reference'])],
+    ['batch_input', new Set(['input', 'context', 'key_version', 'mac_length', 'reference'])],
     ['config', new Set(['max_lease_ttl', 'allowed_managed_keys'])],
   ]),
   split: new Set(['token_policies', 'policies', 'allowed_managed_keys']),
@@ -107,6 +109,18 @@ describe('the parameters of a rule', () => {
         false,
       ],
       ['an allowed value is allowed in an item', 'allowed_parameters = { "*" = [], key_version = [1] }', batch(item), true],
+      [
+        'a value that is not allowed under another name is refused in an item',
+        'allowed_parameters = { batch_input = [], url_mac_length = [16] }',
+        batch({ ...item, mac_length: 16 }, { ...item, mac_length: 8 }),
+        false,
+      ],
+      [
+        'a value that is allowed under another name is allowed in an item',
+        'allowed_parameters = { batch_input = [], url_mac_length = [16] }',
+        batch({ ...item, mac_length: 16 }, item),
+        true,
+      ],
       ['allowing batch_input alone allows any item', 'allowed_parameters = { batch_input = [] }', batch(item), true],
       [
         'allowing batch_input alone allows no single request',

@@ -69,10 +69,9 @@ export const cmac = dataOperation({
   },
   answers: oneOrBatch(object({ cmac: string, key_version: integer })),
   capability: 'update',
-  uses: ({ name, urlMacLength, macLength = 0, items = [] }) => {
-    const lengths =
-      urlMacLength === undefined ? new Set([macLength, ...items.map((item) => item.macLength ?? macLength)]) : [urlMacLength];
-    return [...lengths]
+  uses: ({ name, urlMacLength, macLength = 0, items = [{ macLength }] }) => {
+    const lengths = items.map((item) => urlMacLength ?? item.macLength ?? macLength);
+    return [...new Set(lengths)]
       .flatMap((length) => (length === 0 || length === wholeMacBytes ? [0, wholeMacBytes] : [length]))
       .map((length) => ({
         form: `${name}/${length}`,

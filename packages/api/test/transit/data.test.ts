@@ -297,6 +297,16 @@ describe('a value that is denied by its path form', () => {
     });
   }
 
+  it('is not denied in a batch whose items all have another one', async () => {
+    const { post, callerWith } = await setup();
+    const caller = await callerWith(`${granted}path "mnt/cmac/c/16" { capabilities = ["deny"] }`);
+    const batch = (...lengths: readonly number[]): Body => ({
+      batch_input: lengths.map((mac_length) => ({ input: fox, mac_length })),
+    });
+    expect((await post('cmac/c', batch(8, 4), caller)).status).to.equal(200);
+    expect(await refusal(post('cmac/c', batch(8, 0), caller))).to.equal('permission_denied');
+  });
+
   for (const [denied, version] of [
     ['2', undefined],
     ['2', 'latest'],
