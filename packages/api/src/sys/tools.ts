@@ -3,6 +3,7 @@ import { dataReply, fields, int, permissionDenied, RequestError } from '@transit
 import { defaultHash, hashOf, random, randomBytesMax } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import { type GatewayContext, guarded, inGateway, type Route } from '../operation/operation.ts';
+import { withoutEffect } from '../transit/data-fields.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from '../transit/random-and-hash.ts';
 
 /**
@@ -16,6 +17,10 @@ function refuseDenied(
   for (const { forms, names, value } of uses)
     if (forms.some((form) => isDenied(principal, form)) || isUseDenied(principal, path, names, value)) throw permissionDenied();
 }
+
+/** Returns a warning if the value in force differs from the one that was sent. */
+const overridden = (name: string, sent: string | number | undefined, inForce: string | number): readonly string[] =>
+  sent && sent !== inForce ? withoutEffect([name], 'because another value is in force') : [];
 
 const takes = { ...randomFields, urlbytes: int('Number of random bytes', { aliasOf: 'bytes', min: 1, max: randomBytesMax }) };
 
@@ -37,7 +42,11 @@ const randomBytes = inGateway({
       { forms: [`${at}/${count}`, `${at}/${source}/${count}`], names: ['bytes', 'urlbytes'], value: count },
     ]);
     const result = await random({ source, format, bytes: count }, context.services.sealRandom);
-    return dataReply({ random_bytes: result.randomBytes }, [...warnings, ...result.warnings]);
+    return dataReply({ random_bytes: result.randomBytes }, [
+      ...warnings,
+      ...overridden('bytes', values.bytes, count),
+      ...result.warnings,
+    ]);
   },
 });
 
@@ -55,7 +64,8 @@ const hash = inGateway(
         { forms: [`sys/tools/hash/${algorithm}`], names: ['algorithm', 'urlalgorithm'], value: algorithm },
       ]);
       if (values.input === undefined) throw new RequestError('invalid_request', 'input missing');
-      return dataReply(await hashOf({ input: values.input, algorithm, format: values.format }), warnings);
+      const all = [...warnings, ...overridden('algorithm', values.algorithm, algorithm)];
+      return dataReply(await hashOf({ input: values.input, algorithm, format: values.format }), all);
     },
   }),
 );

@@ -325,6 +325,22 @@ describe('a member of a request that the operation knows', function () {
       expect([answer.status, answer.body.warnings]).to.deep.equal([200, overridden === undefined ? null : [warning]]);
     });
 
+  for (const [path, body, overridden] of [
+    ['hash/sha2-512', { algorithm: 'sha2-256' }, 'algorithm'],
+    ['hash/sha2-512', { algorithm: 'sha2-512' }, undefined],
+    ['hash', { algorithm: 'sha2-512' }, undefined],
+    ['random/32', { bytes: 16 }, 'bytes'],
+    ['random/platform/16', { bytes: '16' }, undefined],
+    ['random/16', {}, undefined],
+  ] as const)
+    it(`is warned of in sys/tools too if another field overrides it: ${path} ${JSON.stringify(body)}`, async () => {
+      const answer = await at.ask(`POST sys/tools/${path}`, {
+        body: { ...body, ...(path.startsWith('hash') && { input: fox }) },
+      });
+      const warning = `These parameters have no effect because another value is in force: [${overridden}]`;
+      expect([answer.status, answer.body.warnings]).to.deep.equal([200, overridden === undefined ? null : [warning]]);
+    });
+
   it('is refused as a hash in one of two items that disagree, whichever comes first', async () => {
     for (const hashes of [
       ['sha2-256', 'sha2-512'],
