@@ -3,6 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
+import { pino } from 'pino';
+import { Node } from '../../packages/node/src/node.ts';
+import { prepareDev } from '../../packages/server/src/dev.ts';
 import { base64, processMs, Workbench } from './live-server.ts';
 
 const filesIn = (folder: string): string[] =>
@@ -76,5 +79,23 @@ describe('a damaged data directory', () => {
       rmSync(dataDir, { recursive: true });
     }
     expect(refused, 'damages found').to.be.greaterThan(damages.length / 2);
+  });
+
+  it('ends a dev node with exit code 1 if its services cannot be loaded from records that its key opens', async function () {
+    this.timeout(processMs);
+    const dataDir = bench.folder();
+    const { config, dev } = prepareDev({ dataDir });
+    const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal: () => undefined });
+    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 }, dev.rootToken);
+    await node.store?.barrier.store.commit({ conditions: [], writes: [{ path: 'core/mounts', value: Buffer.from('{}') }] });
+    await node.stop();
+
+    const server = bench.launch({ dataDir });
+    expect(await server.exited, server.stderr).to.deep.include({ code: 1 });
+    const lines = server.stderr.split('\n').filter((line) => /could not be (loaded|read)/.test(line));
+    expect(lines).to.have.lengthOf(2);
+    expect(lines[0]).to.include('"reason":"the record core/mounts has an unknown format"');
+    expect(lines[1]).to.include(`the records in ${join(dataDir, 'data')} could not be read, so this node would stay sealed: `);
+    expect(server.stdout).not.to.include('unsealed');
   });
 });

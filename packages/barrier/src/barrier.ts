@@ -243,22 +243,27 @@ export class Barrier {
    * @throws BarrierError `not_initialized`, `seal_mismatch`, `barrier_corrupt`; ProviderError; StoreError
    */
   async autoUnseal(): Promise<void> {
-    while (!this.#keys.loaded) {
+    for (let unsealed = this.#keys.loaded; !unsealed; ) {
       const sealCount = this.#sealCount;
       const { seal } = await readCore(this.#ciphertext);
       const configured = sealOf(this.#options.seal, seal.record);
       // Outside the queue: other tasks need not wait for a slow provider.
       const sealKey = await sealKeyOf(configured, seal.record);
-      await this.#exclusive(() => this.#unlockBy(sealKey, seal.revision, sealCount)).finally(() => sealKey.fill(0));
+      unsealed = await this.#exclusive(() => this.#unlockBy(sealKey, seal.revision, sealCount)).finally(() => sealKey.fill(0));
     }
   }
 
-  /** Unseals with the seal key, unless the seal has another revision by now. */
-  async #unlockBy(sealKey: Uint8Array, revision: number, sealCount: number): Promise<void> {
+  /**
+   * Unseals with the seal key, unless the seal has another revision by now.
+   * @returns whether this barrier was unsealed. A listener may have sealed it again since, for its own reason.
+   */
+  async #unlockBy(sealKey: Uint8Array, revision: number, sealCount: number): Promise<boolean> {
     const { seal, keyring } = await readCore(this.#ciphertext);
-    if (this.#keys.loaded || seal.revision !== revision) return;
-    await this.#unlock(unwrapBySealKey(seal.record, sealKey), keyring, sealCount);
+    if (this.#keys.loaded) return true;
+    if (seal.revision !== revision) return false;
+    const unlocked = await this.#unlock(unwrapBySealKey(seal.record, sealKey), keyring, sealCount);
     await ignoringStore(() => this.#sealKeeper.rewrap());
+    return unlocked;
   }
 
   /** Wipes every key of the barrier synchronously, except a static key, which belongs to the configuration. */
@@ -330,12 +335,15 @@ export class Barrier {
     return requireOpenable(this.#options.seal, records);
   }
 
-  /** Loads the keys, or wipes the root key on failure. `sealCount` is the number of `seal` calls before the keyring was read. */
+  /**
+   * Loads the keys, or wipes the root key on failure. `sealCount` is the number of `seal` calls before the keyring was read.
+   * @returns false if the keyring was replaced meanwhile by one that the keys do not open, so this barrier is sealed again
+   */
   async #unlock(
     rootKey: Buffer,
     stored: { readonly value: Uint8Array; readonly revision: number },
     sealCount: number,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const keyring = sealCount === this.#sealCount ? openKeyring(rootKey, stored.value) : undefined;
     if (keyring === undefined) {
       rootKey.fill(0);
@@ -344,12 +352,21 @@ export class Barrier {
     }
     this.#keys.installRead({ rootKey, keyring }, stored.revision);
     this.#announce();
-    await this.#reload(); // if the record changed after it was read, the watch could not reload it, because no keys were loaded yet
+    return this.#reloadOrSeal(); // if the record changed after it was read, the watch could not reload it, because no keys were loaded yet
   }
 
-  /** Reloads the keyring. Seals the node if its keys do not open the keyring: they are no longer the cluster's keys. */
   async #reload(): Promise<void> {
-    if (!(await this.#keys.reload())) this.seal("this node's keys do not open the keyring in the store");
+    await this.#reloadOrSeal();
+  }
+
+  /**
+   * Reloads the keyring. Seals the node if its keys do not open the keyring: they are no longer the cluster's keys.
+   * @returns whether they open it
+   */
+  async #reloadOrSeal(): Promise<boolean> {
+    const opens = await this.#keys.reload();
+    if (!opens) this.seal("this node's keys do not open the keyring in the store");
+    return opens;
   }
 
   async #refreshSeal(): Promise<void> {

@@ -217,6 +217,18 @@ describe('a static seal', () => {
     expect(barrier.state.sealed).to.equal(true);
   });
 
+  it('stays sealed when a listener seals it again, such as one that cannot use the records', async () => {
+    const barrier = await openBarrier((await initialized()).store, { seal: { type: 'static', current: old } });
+    let unseals = 0;
+    barrier.onStateChange(({ sealed }) => {
+      if (sealed) return;
+      unseals += 1;
+      if (unseals < 5) barrier.seal();
+    });
+    await barrier.autoUnseal();
+    expect([unseals, barrier.state.sealed]).to.deep.equal([1, true]);
+  });
+
   it('unseals on a node that cannot write, and a later maintain() rewraps it', async () => {
     const { store } = await initialized();
     const faulty = faultyStore(store);

@@ -178,7 +178,9 @@ export class NodeSeal {
   async #autoUnseal(): Promise<void> {
     const { clusterMember, serviceLoader } = this.#parts;
     await clusterMember.requireStore().barrier.autoUnseal();
-    await serviceLoader.loaded;
+    const failure = await serviceLoader.loaded;
+    if (failure === undefined) this.#retry.succeeded();
+    else this.#retry.notLoaded(failure.error);
   }
 
   /** Keeps the provider's access valid and its health known; called every second. */
@@ -193,13 +195,10 @@ export class NodeSeal {
     const { initialized = false, sealed = false } = clusterMember.store?.barrier.state ?? {};
     const mayUnseal = !clusterMember.removed && !this.#sealedByOperator && this.status.type !== 'shamir';
     if (!initialized || !sealed || !mayUnseal || this.#unsealing !== undefined || !this.#retry.isDue) return;
-    this.#unsealing = this.#autoUnseal().then(
-      () => this.#retry.succeeded(),
-      (error: unknown) => {
-        this.#retry.failed(error);
-        this.#logSealed(error);
-      },
-    );
+    this.#unsealing = this.#autoUnseal().catch((error: unknown) => {
+      this.#retry.failed(error);
+      this.#logSealed(error);
+    });
     await this.#unsealing;
     this.#unsealing = undefined;
   }

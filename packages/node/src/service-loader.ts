@@ -1,6 +1,6 @@
 import type { Barrier } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
-import type { Logger, NodeObserver } from '@transitd/process';
+import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
 import type { RandomSource, SecondaryConfirmation } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
@@ -16,6 +16,11 @@ interface ServiceLoaderParts {
   readonly secondaries: SecondaryConfirmation;
 }
 
+/** Why the services were not loaded from the records. */
+export interface LoadFailure {
+  readonly error: unknown;
+}
+
 /** Loads the services when the barrier is unsealed, and closes them when it is sealed. */
 export class ServiceLoader {
   readonly #config: Config;
@@ -26,8 +31,8 @@ export class ServiceLoader {
   readonly #secondaries: SecondaryConfirmation;
   readonly #onChange: () => void;
   #services: Services | undefined;
-  /** The load that the last unseal started; never rejects. */
-  #loading: Promise<void> = Promise.resolve();
+  /** The load that the last unseal started; never rejects, but resolves with why it failed. */
+  #loading: Promise<LoadFailure | undefined> = Promise.resolve(undefined);
   /** Counts seals and unseals. A load ends without effect if the count has changed in the meantime. */
   #sealChanges = 0;
 
@@ -47,8 +52,8 @@ export class ServiceLoader {
     return this.#services;
   }
 
-  /** Resolves when the load that the last unseal started has finished or failed. */
-  get loaded(): Promise<void> {
+  /** Resolves when the load that the last unseal started has finished; if it failed, and so sealed the node again, with the reason. */
+  get loaded(): Promise<LoadFailure | undefined> {
     return this.#loading;
   }
 
@@ -80,15 +85,17 @@ export class ServiceLoader {
     this.#onChange();
   }
 
-  async #load(barrier: Barrier): Promise<void> {
+  async #load(barrier: Barrier): Promise<LoadFailure | undefined> {
     const change = this.#sealChanges;
-    const fail = (error: unknown): void => {
-      if (change !== this.#sealChanges) return;
+    const fail = (error: unknown): LoadFailure | undefined => {
+      if (change !== this.#sealChanges) return undefined;
       this.#log.error(
-        { reason: error instanceof Error ? error.message : String(error) },
-        'the services could not be loaded from the records, so this node sealed itself: see the reason; unseal it to try again',
+        { reason: reasonOf(error) },
+        'the services could not be loaded from the records, so this node sealed itself; ' +
+          'a node that unseals itself tries again with growing delays, any other when it is given shares',
       );
       barrier.seal();
+      return { error };
     };
     try {
       const store = timedStore(barrier.store, (operation, ms) => this.#observer.barrier(operation, ms));
@@ -100,14 +107,18 @@ export class ServiceLoader {
         secondaries: this.#secondaries,
         onFailure: fail,
       });
-      if (change !== this.#sealChanges) return closeServices(services);
+      if (change !== this.#sealChanges) {
+        closeServices(services);
+        return undefined;
+      }
       const before = this.#services;
       this.#services = services;
       if (before !== undefined) closeServices(before);
       this.#onChange();
       this.#log.info(before === undefined ? 'unsealed' : 'services loaded again from the restored state');
+      return undefined;
     } catch (error) {
-      fail(error);
+      return fail(error);
     }
   }
 }

@@ -13,7 +13,8 @@ export interface UnsealRetryParts {
 
 /**
  * When a sealed node unseals itself again. A provider that fails delays its own calls. But a provider that serves may return a key that
- * does not open this node's records: without a delay here, the node would ask it for that key every second.
+ * does not open this node's records, and records that the key opens may be unreadable: without a delay here, the node would ask for that
+ * key, or unseal and seal itself, every second.
  */
 export class UnsealRetry {
   readonly #parts: UnsealRetryParts;
@@ -36,21 +37,30 @@ export class UnsealRetry {
 
   failed(error: unknown): void {
     if (error instanceof StoreError) return;
-    const { nowMs, utcMs, random } = this.#parts;
     const isOfProvider = error instanceof ProviderError;
     if (isOfProvider && error.failure !== 'wrong_key') {
       this.succeeded();
       return;
     }
-    this.#health ??= { healthy: false, unhealthySinceMs: utcMs(), failure: 'wrong_key' };
-    if (isOfProvider) return;
-    this.#failures += 1;
-    this.#dueAtMs = nowMs() + retryDelayMs(this.#failures, random());
+    this.#health ??= { healthy: false, unhealthySinceMs: this.#parts.utcMs(), failure: 'wrong_key' };
+    if (!isOfProvider) this.#delay();
+  }
+
+  /** The key opened the records, but the services could not be loaded from them. A store that failed is asked again without a delay. */
+  notLoaded(error: unknown): void {
+    this.#health = undefined;
+    if (!(error instanceof StoreError)) this.#delay();
   }
 
   succeeded(): void {
     this.#failures = 0;
     this.#dueAtMs = Number.NEGATIVE_INFINITY;
     this.#health = undefined;
+  }
+
+  #delay(): void {
+    const { nowMs, random } = this.#parts;
+    this.#failures += 1;
+    this.#dueAtMs = nowMs() + retryDelayMs(this.#failures, random());
   }
 }

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { until } from '../../process/test/until.ts';
 import { NodeSeal } from '../src/node-seal.ts';
+import type { LoadFailure } from '../src/service-loader.ts';
 import { errorOf } from './opened-nodes.ts';
 
 type Parts = ConstructorParameters<typeof NodeSeal>[0];
@@ -10,7 +11,7 @@ type Parts = ConstructorParameters<typeof NodeSeal>[0];
 /** The seal of a node with a static key that fits. No share opens such a seal. */
 function unsealedNode(type: 'static' | 'shamir' = 'static') {
   const state = { initialized: true, sealed: false };
-  const unsealing = { fails: false };
+  const unsealing: { fails: boolean; attempts: number; loadFailure?: LoadFailure } = { fails: false, attempts: 0 };
   const fitness: (number | undefined)[] = [];
   let announce: (state: BarrierState) => void = () => undefined;
   const barrier = {
@@ -23,8 +24,9 @@ function unsealedNode(type: 'static' | 'shamir' = 'static') {
       return barrier.sealStatus;
     },
     autoUnseal: async () => {
+      unsealing.attempts += 1;
       if (unsealing.fails) throw new BarrierError('barrier_corrupt', 'the seal key does not open the records');
-      state.sealed = false;
+      state.sealed = unsealing.loadFailure !== undefined; // the service loader seals it again
     },
     onStateChange: (listener: typeof announce) => {
       announce = listener;
@@ -40,7 +42,12 @@ function unsealedNode(type: 'static' | 'shamir' = 'static') {
       updateFitness: () => void fitness.push(nodeSeal.reopeningForMs),
     },
     ...{ seal: { type: 'static' }, providers: [], log: pino({ level: 'silent' }) },
-    ...{ joinAttempts: {}, serviceLoader: { loaded: Promise.resolve() } },
+    joinAttempts: {},
+    serviceLoader: {
+      get loaded() {
+        return Promise.resolve(unsealing.loadFailure);
+      },
+    },
   } as unknown as Parts);
   nodeSeal.follow(barrier as unknown as Barrier);
   /** Seals the barrier as it does itself when its keys do not open the keyring of a new state. */
@@ -58,6 +65,16 @@ describe('a node that unseals itself', () => {
     state.sealed = true;
     await nodeSeal.tick();
     expect(state.sealed).to.equal(false);
+  });
+
+  it('does not do so again at once when its services could not be loaded', async () => {
+    const { nodeSeal, state, unsealing } = unsealedNode();
+    state.sealed = true;
+    unsealing.loadFailure = { error: new Error('the record core/mounts has an unknown format') };
+    await nodeSeal.unsealAtStart();
+    await nodeSeal.tick();
+    await nodeSeal.tick();
+    expect([state.sealed, unsealing.attempts]).to.deep.equal([true, 1]);
   });
 
   it('does so at once after another state has replaced its own, and counts as reopening until then', async () => {

@@ -39,9 +39,24 @@ describe('the retry of an automatic unseal', () => {
     expect([retry.isDue, retry.health?.failure]).to.deep.equal([true, 'wrong_key']);
   });
 
+  it('waits longer and longer while the services cannot be loaded from the records, and does not blame the key', () => {
+    const { retry, clock } = newRetry();
+    let attempts = 0;
+    for (; clock.nowMs < 3_600_000; clock.nowMs += 1000) {
+      if (!retry.isDue) continue;
+      attempts += 1;
+      retry.notLoaded(new Error('the record core/mounts has an unknown format'));
+    }
+    expect(attempts).to.be.within(60, 70);
+    expect(retry.health).to.equal(undefined);
+  });
+
   it('does not wait after a failure of the store, such as a read while no leader is known', () => {
     const { retry } = newRetry();
-    retry.failed(new StoreError('stopped', 'the node stops'));
+    const stopped = new StoreError('stopped', 'the node stops');
+    retry.failed(stopped);
+    expect([retry.isDue, retry.health]).to.deep.equal([true, undefined]);
+    retry.notLoaded(stopped);
     expect([retry.isDue, retry.health]).to.deep.equal([true, undefined]);
   });
 });

@@ -91,7 +91,7 @@ async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog)
   });
   running.listeners = listeners;
   try {
-    if (dev !== undefined && !node.initialized) await Promise.race([stop.requested, initialize(node, dev)]);
+    if (dev !== undefined) await Promise.race([stop.requested, makeReady(node, dev)]);
     await listeners.open();
     if (!stop.isRequested)
       log.info({ version, node: config.node_id, initialized: node.initialized, sealed: node.services === undefined }, 'started');
@@ -153,8 +153,14 @@ function arm(failpoints: string | undefined): void {
   }
 }
 
-/** Initializes a development node. @throws StartError */
-async function initialize(node: Node, { rootToken }: DevNode): Promise<void> {
+/** Initializes a development node if it is new. @throws StartError also if its records could not be read: nobody would unseal it later */
+async function makeReady(node: Node, { rootToken }: DevNode): Promise<void> {
+  if (node.services !== undefined) return;
+  if (node.initialized)
+    throw new StartError(
+      `the records in ${node.config.data_dir} could not be read, so this node would stay sealed: ` +
+        'see the reason in the log, and use an earlier copy of the directory or another --data-dir',
+    );
   try {
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 }, rootToken);
   } catch (error) {
