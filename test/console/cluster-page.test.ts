@@ -90,7 +90,7 @@ describe('the console', function () {
       [2, 3].map((number) => `${cluster.node(number).apiAddress}/ui/`).sort(),
     );
     await page.getByText('Terms of the columns').click();
-    for (const text of ['Number of the election.', 'a majority has stored', 'Round trip of a short message'])
+    for (const text of ['Number of the election.', 'a majority has stored', 'Time from a heartbeat'])
       await page.getByText(text).waitFor();
     await expectAccessible(page, 'the terms');
   });

@@ -87,7 +87,10 @@ export class AuditDevice {
     });
   }
 
-  /** Opens the configured path, and closes the file, which log rotation may have renamed; resolves after the attempt, failed or not. */
+  /**
+   * Closes the file, which log rotation has renamed and perhaps moves or compresses next, and opens the configured path. Entries fail until
+   * the path can be opened. Resolves after the attempt, failed or not.
+   */
   reopen(): Promise<void> {
     return this.#check({ reopens: true });
   }
@@ -140,6 +143,7 @@ export class AuditDevice {
   /** Looks for changes of the target. Opens the path again if it leads elsewhere, if `reopens`, or if lines wait for the next target. */
   async #inspect(reopens: boolean): Promise<void> {
     const state = await this.#askFate();
+    if (reopens) await this.#closeTarget();
     if (reopens || state === 'renamed' || state === 'removed' || this.#orphans.length > 0) await this.open();
     // Log rotation renames the file, and then asks for this.
     if (state === 'renamed' && !reopens) this.#options.onChange?.(state);

@@ -114,7 +114,7 @@ export class AuditDevices {
     }
   }
 
-  /** Opens each configured path again, and closes the files, which log rotation may have renamed. */
+  /** Closes every file, which log rotation may have renamed, and opens the configured path again. */
   async reopen(): Promise<void> {
     await Promise.all(this.#devices.map((device) => device.reopen()));
   }

@@ -200,7 +200,6 @@ describe('AuditDevice', () => {
       writeFileSync(dirname(path), 'a file, not a folder');
       for (const number of [2, 3]) {
         await device.check();
-        await device.reopen();
         await device.write(entryOf(number));
       }
       expect(numbersIn(kept), 'no entry was refused').to.deep.equal([1, 2, 3]);
@@ -317,6 +316,22 @@ describe('AuditDevice', () => {
       await device.write(entryOf(2));
       await device.close();
       expect([numbersIn(path), changes, failures]).to.deep.equal([[2], [], []]);
+    });
+
+    it('fails after SIGHUP while the path cannot be opened, because log rotation may go on with the file', async () => {
+      const device = deviceAtPath();
+      await device.write(entryOf(1));
+      const kept = join(folder, 'rotated.log');
+      renameSync(path, kept);
+      rmSync(dirname(path), { recursive: true });
+      writeFileSync(dirname(path), 'a file, not a folder');
+      await device.reopen();
+      const refused = await device.write(entryOf(2)).catch((error: NodeJS.ErrnoException) => error.code);
+      expect(refused).to.be.oneOf(['EEXIST', 'ENOTDIR']);
+      rmSync(dirname(path));
+      await device.write(entryOf(3));
+      await device.close();
+      expect([numbersIn(kept), numbersIn(path), failures.length]).to.deep.equal([[1], [3], 2]);
     });
 
     it('fails while the path cannot be opened, and then writes the entries that went with the file', async () => {

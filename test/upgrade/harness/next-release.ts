@@ -91,7 +91,7 @@ const additions: readonly Patch[] = [
       '      const { level } = node.featureLevel.status;\n' +
       "      if (!hasFeature(level, 'nextRelease'))\n" +
       `        throw new RequestError('invalid_request', 'this operation needs feature level ${nextLevel}');\n` +
-      '      return dataReply(JSON.stringify({ level }));\n    } }) } },\n',
+      '      return dataReply({ level });\n    } }) } },\n',
   },
 ];
 
