@@ -146,6 +146,8 @@ export class DataReader<S extends DataSchema> {
   readonly #item: Values;
   readonly #inItems: ReadonlyMap<string, ItemField>;
   readonly #besideBatch: readonly string[];
+  /** The fields whose value another one may set, which most operations have few of. */
+  readonly #overridable: readonly Overridable[];
 
   constructor(declared: DataSchema, takes: FieldSchema) {
     const names = Object.keys(declared).map((name) => [name, engineName(name)] as const);
@@ -157,6 +159,10 @@ export class DataReader<S extends DataSchema> {
     this.#item = absent(inItems);
     this.#inItems = new Map(inItems.map(([name, to]) => [name, itemField(to, takes['batch_input']?.items?.[name])]));
     this.#besideBatch = inItems.map(([name]) => name).filter((name) => declared[name]?.perItem === 'own');
+    this.#overridable = names.flatMap(([name, to]) => {
+      const { inForce, perItem } = declared[name] ?? {};
+      return inForce === undefined ? [] : { name, to, inForce, isInItems: perItem !== undefined };
+    });
   }
 
   /** Returns the values of a request without a batch. */
@@ -173,19 +179,18 @@ export class DataReader<S extends DataSchema> {
     const batch = values['batch_input'] as JsonValue | undefined;
     if (batch !== undefined && batch !== null) return this.#readBatch(values, batch, warnings);
     warnings.push(...withoutEffect(setIn(this.#takes, values, ['partial_failure_response_code']), 'without batch_input'));
-    return { request: this.single(values), sets: (name) => setIn(this.#takes, values, [name]).length > 0 };
+    return { request: this.single(values), sets: (name) => isSetIn(this.#takes, values, name) };
   }
 
   /** Returns the fields that the request or an item sets to another value than the one that is in force. */
   overridden(request: DataRequest<S>): readonly string[] {
     const { items = [] } = request;
-    const isOverridden = ([name, to]: readonly [string, string]): boolean => {
-      const { inForce, perItem } = this.#declared[name] ?? {};
-      const value = inForce?.(request);
+    const isOverridden = ({ to, inForce, isInItems }: Overridable): boolean => {
+      const value = inForce(request);
       const isOther = (given: Values): boolean => isSet(given[to] as JsonValue | undefined) && given[to] !== value;
-      return value !== undefined && (isOther(request) || (perItem !== undefined && items.some(isOther)));
+      return value !== undefined && (isOther(request) || (isInItems && items.some(isOther)));
     };
-    return [...this.#names].filter(isOverridden).map(([name]) => name);
+    return this.#overridable.filter(isOverridden).map(({ name }) => name);
   }
 
   async #readBatch(values: Values, batch: JsonValue, warnings: string[]): Promise<Input<S>> {
@@ -204,7 +209,7 @@ export class DataReader<S extends DataSchema> {
     return {
       request,
       partialFailureStatus: values['partial_failure_response_code'] as number | undefined,
-      sets: (name) => set.has(name) || (!this.#besideBatch.includes(name) && setIn(this.#takes, values, [name]).length > 0),
+      sets: (name) => set.has(name) || (!this.#besideBatch.includes(name) && isSetIn(this.#takes, values, name)),
     };
   }
 
@@ -265,9 +270,13 @@ export class DataReader<S extends DataSchema> {
   }
 }
 
+/** Returns whether a request sets this field, to another value than the one that is in force without it. */
+const isSetIn = (takes: FieldSchema, values: Values, name: string): boolean =>
+  isSet(values[name] as JsonValue | undefined) && values[name] !== takes[name]?.default;
+
 /** Returns those of the names that a request sets, to another value than the one that is in force without it. */
 export const setIn = (takes: FieldSchema, values: Values, names: readonly string[]): readonly string[] =>
-  names.filter((name) => isSet(values[name] as JsonValue | undefined) && values[name] !== takes[name]?.default);
+  names.filter((name) => isSetIn(takes, values, name));
 
 /** Returns the warning that names have no effect; none for no names. @param where - the place, or the reason */
 export const withoutEffect = (names: readonly string[], where: string): readonly string[] =>
@@ -277,6 +286,15 @@ const engineName = (name: string): string => name.replace(/_([a-z])/g, (_, lette
 
 const absent = (names: readonly (readonly [string, string])[]): Values =>
   Object.fromEntries(names.map(([, to]) => [to, undefined]));
+
+/** A field whose value another field may set. */
+interface Overridable {
+  readonly name: string;
+  /** Name of the engine. */
+  readonly to: string;
+  readonly inForce: NonNullable<DataField['inForce']>;
+  readonly isInItems: boolean;
+}
 
 interface ItemField {
   /** Name of the engine. */
