@@ -52,10 +52,10 @@ async function runSuite(suite: Suite, env: NodeJS.ProcessEnv): Promise<SuiteResu
   );
   const { files, ended } = results;
   results.close();
-  for (const folder of (folders ?? []).filter((name) => !ended.includes(name)))
-    console.log(`${name}: ${folder} did not reach its end`);
   if (folders === undefined) return { files, check: ok, ended: true };
-  return { files, ended: folders.every((folder) => ended.includes(folder)) && (ok || sum(files).failed > 0) };
+  const unfinished = folders.filter((folder) => !ended.includes(folder));
+  for (const folder of unfinished) console.log(`${name}: ${folder} did not reach its end`);
+  return { files, ended: unfinished.length === 0 && (ok || sum(files).failed > 0) };
 }
 
 /** Runs the command of a suite to its end, or to its limit. Returns whether it succeeded, and its output. */

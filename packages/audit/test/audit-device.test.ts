@@ -131,6 +131,11 @@ describe('AuditDevice', () => {
         onFailure: (error, failure) => failures.push(`${failure}: ${(error as NodeJS.ErrnoException).code ?? error.message}`),
         onRecovery: () => failures.push('recovered'),
       });
+    /** Replaces the folder of the path by a file, so that nobody can open the path until that is removed. */
+    const blockPath = (): void => {
+      rmSync(dirname(path), { recursive: true });
+      writeFileSync(dirname(path), 'a file, not a folder');
+    };
     const numbersIn = (file: string): readonly number[] =>
       readFileSync(file, 'utf8')
         .trim()
@@ -196,8 +201,7 @@ describe('AuditDevice', () => {
       await device.write(entryOf(1));
       const kept = join(folder, 'kept.log');
       renameSync(path, kept);
-      rmSync(dirname(path), { recursive: true });
-      writeFileSync(dirname(path), 'a file, not a folder');
+      blockPath();
       for (const number of [2, 3]) {
         await device.check();
         await device.write(entryOf(number));
@@ -226,8 +230,7 @@ describe('AuditDevice', () => {
         { onFailure: ({ message: _, ...error }, failure) => failures.push(`${failure}: ${Reflect.get(error, 'code')}`) },
       );
       await device.open();
-      rmSync(dirname(path), { recursive: true });
-      writeFileSync(dirname(path), 'a file, not a folder');
+      blockPath();
       await device.check();
       await device.check();
       await device.write(entryOf(1));
@@ -323,8 +326,7 @@ describe('AuditDevice', () => {
       await device.write(entryOf(1));
       const kept = join(folder, 'rotated.log');
       renameSync(path, kept);
-      rmSync(dirname(path), { recursive: true });
-      writeFileSync(dirname(path), 'a file, not a folder');
+      blockPath();
       await device.reopen();
       const refused = await device.write(entryOf(2)).catch((error: NodeJS.ErrnoException) => error.code);
       expect(refused).to.be.oneOf(['EEXIST', 'ENOTDIR']);
@@ -337,8 +339,7 @@ describe('AuditDevice', () => {
     it('fails while the path cannot be opened, and then writes the entries that went with the file', async () => {
       const device = deviceAtPath();
       await device.write(entryOf(1));
-      rmSync(dirname(path), { recursive: true });
-      writeFileSync(dirname(path), 'a file, not a folder');
+      blockPath();
       await device.check();
       await device.check();
       const refused = await device.write(entryOf(2)).catch((error: NodeJS.ErrnoException) => error.code);
@@ -355,8 +356,7 @@ describe('AuditDevice', () => {
       for (const end of ['check', 'close'] as const) {
         const device = deviceAtPath();
         await device.write(entryOf(1));
-        rmSync(dirname(path), { recursive: true });
-        writeFileSync(dirname(path), 'a file, not a folder');
+        blockPath();
         await device.check();
         rmSync(dirname(path));
         await device[end]();
