@@ -118,7 +118,7 @@ export class Pipeline {
 
   /** Runs an operation on a cluster that serves no clients, for a caller with the rights or with an operation token. */
   async #workOnSecondary(request: RoutedRequest): Promise<Outcome> {
-    const { req, res, verb, path, canonical, params, operation, address, exchange } = request;
+    const { req, res, canonical, operation, address, exchange } = request;
     const allowed = 'byOperationToken' in operation ? operation.byOperationToken : undefined;
     if (operation.onSecondary !== true && allowed === undefined) throw pathDisabled();
     if (allowed === undefined) return this.#work(request);
@@ -133,9 +133,8 @@ export class Pipeline {
     using _place = await stages.waitForPlace(request, 'leader', callerGroup(address), limits);
     exchange?.setCaller(token);
     await exchange?.begin(body);
-    const call = { verb, path: canonical, written: path.path, params, query: path.query, body, address };
     try {
-      return new Replied(await runByOperationToken(node, allowed, call, token));
+      return new Replied(await runByOperationToken(node, allowed, stages.callWith(request, body), token));
     } catch (error) {
       return outcomeOf(error, { changes: allowed.use === 'changes' });
     }
@@ -185,7 +184,7 @@ export class Pipeline {
 
   /** Runs the stages of an operation that needs no token. */
   async #workOpen(request: RoutedRequest<OpenOperation>): Promise<Outcome> {
-    const { req, res, path, canonical, verb, params, operation, address, exchange } = request;
+    const { req, res, canonical, verb, operation, address, exchange } = request;
     const { node, limits } = this.#options;
     const { services } = node;
     const wrapTtlS = wrapTtlOf(req.headers);
@@ -207,8 +206,7 @@ export class Pipeline {
     await exchange?.begin(body);
     // The state of the node may have changed while the body was read. A request that began while the node was sealed would not be audited.
     if (where !== 'here' && node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
-    const call = { verb, path: canonical, written: path.path, params, query: path.query, body, address };
-    const reply = await operation.run(node, call, token);
+    const reply = await operation.run(node, stages.callWith(request, body), token);
     if (services === undefined || wrapTtlS === 0 || operation.wraps !== true) return new Replied(reply);
     return new Replied(await stages.wrapped(services, reply, { path: canonical, wrapTtlS, owner: callerGroup(address) }));
   }

@@ -199,24 +199,30 @@ const valuesOf = ({ bytes, operation }: CompleteRequest): number => (bytes === u
 /** Returns the call for the operation, with the body as JSON or as a stream. @throws RequestError */
 export function callOf(request: CompleteRequest): Call | Promise<Call> {
   const body = bodyOf(request.bytes, request);
-  return body instanceof Promise ? body.then((members) => callWith(request, members)) : callWith(request, body);
+  return body instanceof Promise ? body.then((members) => guardedCall(request, members)) : guardedCall(request, body);
 }
 
-function callWith(request: CompleteRequest, body: Body): Call {
-  const { req, res, verb, path, canonical, params, operation, address, wrapTtlS } = request;
-  const stream = operation.streamsBody ? bodyStream(req, res) : undefined;
+function guardedCall(request: CompleteRequest, body: Body): Call {
+  const { req, res, operation, wrapTtlS } = request;
+  const call = callWith(request, body);
+  if (operation.streamsBody !== true && wrapTtlS === 0) return call;
   return {
-    verb,
-    path: canonical,
-    written: path.path,
-    params,
-    query: path.query,
-    body,
-    address,
+    ...call,
     ...(wrapTtlS > 0 && { wrapTtlS }),
-    ...(stream && { bodyStream: stream }),
+    ...(operation.streamsBody === true && { bodyStream: bodyStream(req, res) }),
   };
 }
+
+/** Returns the call of a request with this body. */
+export const callWith = ({ verb, path, canonical, params, address }: RoutedRequest, body: Body): Call => ({
+  verb,
+  path: canonical,
+  written: path.path,
+  params,
+  query: path.query,
+  body,
+  address,
+});
 
 /** A call that the caller's policies allow, with their page size applied to lists. */
 export interface Authorized {
