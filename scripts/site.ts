@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writePages } from './references/pages.ts';
 
 const site = join(import.meta.dirname, '../site');
 const stamp = join(site, 'node_modules/.installed');
@@ -18,4 +19,5 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
   run('npm', ['ci', '--ignore-scripts']);
   writeFileSync(stamp, wanted);
 }
+await writePages();
 run(process.execPath, [join(site, 'node_modules/vitepress/bin/vitepress.js'), 'build']);

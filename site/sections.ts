@@ -1,42 +1,116 @@
-// The navigation of the documentation site. A test checks that it names every page of docs/ once.
+// The navigation of the documentation. The site, docs/index.md and the check of the links are made from it.
 
 export interface Section {
   readonly title: string;
-  /** Files in docs/, without `.md`. */
-  readonly pages: readonly string[];
+  /** Files in docs/, without `.md`, and the question that each answers. */
+  readonly pages: Readonly<Record<string, string>>;
 }
 
 export const sections: readonly Section[] = [
-  { title: 'First steps', pages: ['index', 'first-steps', 'install', 'containers'] },
-  { title: 'Concepts', pages: ['architecture', 'consensus', 'comparison', 'glossary'] },
   {
-    title: 'Operation',
-    pages: [
-      'production',
-      'node-operations',
-      'cluster-operations',
-      'timing',
-      'health',
-      'monitoring',
-      'audit',
-      'backup',
-      'limits',
-      'gateway-threads',
-      'upgrades',
-    ],
+    title: 'Get started',
+    pages: {
+      'first-steps': 'one node, a key, its rotation, and a token for a program, in ten minutes',
+      install: 'the artifacts of a release: verify, install, upgrade',
+      containers: 'the image, a cluster with Docker Compose, and killing its leader',
+      comparison: 'strengths, weaknesses and gaps beside Vault and OpenBao',
+      moving: 'keys, mounts and policies from Vault or OpenBao, and back',
+    },
   },
   {
-    title: 'How-to',
-    pages: ['seals', 'replication', 'etcd', 'scale', 'kubernetes', 'moving', 'console', 'key-rotation', 'policies'],
+    title: 'Use the API',
+    pages: {
+      api: 'paths, tokens, formats and the behavior that operations share',
+      'api-reference': 'every operation with its fields and answers',
+      clients: 'the API from TypeScript, Python, Go and curl',
+      policies: 'policies for common roles, each with requests that it allows and denies',
+      'key-rotation': 'rotate a key, renew its ciphertexts, retire old versions',
+      'command-line': '`transitd`: its environment, exit codes and completion, with examples',
+      'command-reference': 'every command with its arguments and options',
+      console: 'the web console at `/ui/`: sign-in, pages, rights',
+    },
   },
   {
-    title: 'Reference',
-    pages: ['api', 'api-reference', 'clients', 'command-line', 'command-reference', 'configuration', 'metrics'],
+    title: 'Operate',
+    pages: {
+      production: 'three nodes, from bare machines to backup and upgrade',
+      'node-operations': 'one node: configuration, signals, exit codes, initialization, seal',
+      'cluster-operations': 'join, remove and replace nodes, lost quorum',
+      timing: 'leases, heartbeats and clocks',
+      'gateway-threads': 'threads that serve the API',
+      kubernetes: 'the Helm chart and plain manifests',
+      seals: 'which seal to choose, an example and the threats of each',
+      backup: 'back up and restore',
+      upgrades: 'upgrade and roll back, the feature level',
+      replication: 'a second cluster for the loss of a site: concept, fence, fail-over',
+      etcd: 'records in an etcd that you run already (preview)',
+      scale: 'many learners, several clusters, nodes on etcd',
+      sizing: 'cores, memory, disk and nodes, from measurements',
+    },
   },
-  { title: 'Runbooks', pages: ['runbook', 'troubleshooting', 'sizing'] },
-  { title: 'Security', pages: ['threat-model', 'dependencies'] },
+  {
+    title: 'Watch and repair',
+    pages: {
+      health: 'status codes and probes: HAProxy, Kubernetes, Consul, ALB',
+      monitoring: 'scrape metrics, collect traces, read the log of an outage',
+      audit: 'the audit log: devices, entries, what is hidden, verification',
+      runbook: 'every alert and every error: meaning, impact, action',
+      troubleshooting: 'from a symptom to the command that shows its cause',
+    },
+  },
+  {
+    title: 'Look up',
+    pages: {
+      configuration: 'every key of the configuration: type, default, range, reload or restart',
+      limits: 'every limit, its refusal, and the metrics of load',
+      metrics: 'every metric: type, labels, meaning',
+      glossary: 'the terms of code, logs, metrics and API',
+    },
+  },
+  {
+    title: 'Security',
+    pages: {
+      'threat-model': 'the attackers considered, and what each can and cannot do',
+      dependencies: 'the packages that a node runs on, each with its reason',
+    },
+  },
   {
     title: 'Internals',
-    pages: ['decisions/README', 'consensus-rules', 'simulator', 'chaos', 'benchmarks', 'growth', 'releasing'],
+    pages: {
+      architecture: 'the packages, and one request and one write followed through them',
+      consensus: 'how consensus works, and where it differs from the Raft paper',
+      'consensus-rules': 'each rule with its file and its test',
+      simulator: 'the simulator of consensus: profiles, faults, how to replay a seed',
+      chaos: 'a live cluster under load and faults',
+      benchmarks: 'how fast requests are: commands and results',
+      growth: 'costs at growing sizes',
+      releasing: 'how a release is made; versions, support, deprecation',
+      'decisions/README': 'the reasons behind the design',
+    },
   },
 ];
+
+/** Pages that git does not have: `npm run docs:site` makes them from the program. */
+export const generated: readonly string[] = ['api-reference', 'command-reference'];
+
+/** Returns docs/index.md. @param titleOf - the first heading of a page */
+export const indexPage = (titleOf: (page: string) => string): string =>
+  [
+    '# Documentation',
+    'transitd is a clustered transit cryptography service with the HTTP API of the transit engine of Vault and OpenBao. Made by\n' +
+      '`npm run docs` from the navigation in `site/sections.ts`.',
+    ...sections.flatMap(({ title, pages }) => [
+      `## ${title}`,
+      Object.entries(pages)
+        .filter(([page]) => !generated.includes(page))
+        .map(([page, about]) => `- [${titleOf(page)}](${page}.md): ${about}`)
+        .join('\n'),
+    ]),
+    [
+      'The site has two more pages, made from the program: every operation of the API, and every command with all its options.',
+      '`npm run docs:site` builds it, with search, in `site/dist`. A node describes its API at `/v1/sys/internal/specs/openapi`,',
+      'and `transitd help` its commands.',
+    ].join('\n'),
+  ]
+    .join('\n\n')
+    .concat('\n');

@@ -1,9 +1,10 @@
 // Every link in the Markdown files of the project leads to a file and, if it names a heading, to that heading.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect } from 'chai';
-import { sections } from '../site/sections.ts';
+import { titleOf } from '../scripts/references/title-of.ts';
+import { generated, indexPage, sections } from '../site/sections.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -139,8 +140,12 @@ describe('the file names in the code of the documents', () => {
 
 describe('the navigation of the documentation site', () => {
   it('names every page of docs/ once', () => {
-    const pages = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'));
-    const named = sections.flatMap((section) => section.pages).map((page) => `${page}.md`);
-    expect(named).to.have.members([...pages, 'decisions/README.md']);
+    const pages = files.filter((file) => /^docs\/[^/]+$/.test(file)).map((file) => file.replace(/^docs\/|\.md$/g, ''));
+    const named = sections.flatMap((section) => Object.keys(section.pages));
+    expect(['index', ...named]).to.have.members([...pages, ...generated, 'decisions/README']);
+  });
+
+  it('is the one in docs/index.md; otherwise run `npm run docs`', () => {
+    expect(read('docs/index.md')).to.equal(indexPage(titleOf));
   });
 });

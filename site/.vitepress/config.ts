@@ -1,7 +1,8 @@
 // The documentation site: the pages of docs/ with navigation and search. `npm run docs:site` builds it.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { defineConfig } from 'vitepress';
+import { titleOf } from '../../scripts/references/title-of.ts';
 import { sections } from '../sections.ts';
 
 const docs = join(import.meta.dirname, '../../docs');
@@ -11,7 +12,6 @@ const packages = join(import.meta.dirname, '../node_modules');
 /** Address of the sources on the web. Links that leave docs/ lead there; without it, they are plain text. */
 const sources = process.env['DOCS_SOURCES']?.replace(/\/$/, '');
 
-const titleOf = (page: string): string => /^# (.+)$/m.exec(readFileSync(join(docs, `${page}.md`), 'utf8'))?.[1] ?? page;
 const item = (page: string) => ({ text: titleOf(page), link: `/${page}` });
 const records = readdirSync(join(docs, 'decisions'))
   .filter((file) => /^\d{4}-.*\.md$/.test(file))
@@ -39,9 +39,9 @@ export default defineConfig({
   },
   themeConfig: {
     search: { provider: 'local' },
-    nav: sections.map(({ title, pages: [first = 'index'] }) => ({ text: title, link: `/${first}` })),
+    nav: sections.map(({ title, pages }) => ({ text: title, link: `/${Object.keys(pages)[0]}` })),
     sidebar: [
-      ...sections.map(({ title, pages }) => ({ text: title, items: pages.map(item) })),
+      ...sections.map(({ title, pages }) => ({ text: title, items: Object.keys(pages).map(item) })),
       { text: 'Decisions', collapsed: true, items: records },
     ],
     outline: [2, 3],

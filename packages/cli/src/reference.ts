@@ -7,7 +7,7 @@ export function commandReference(program: Command): string {
   const shared = sharedOptions(leaves);
   return [
     '# Reference of the command line',
-    'Every command, generated from the program by `npm run docs:commands`. [The command line](command-line.md) explains them, with examples.',
+    'Every command, generated from the program. [The command line](command-line.md) explains them, with examples.',
     '## Options of most commands',
     optionTable(shared),
     '## Commands',
