@@ -18,7 +18,7 @@ const medianMaxMs = 1_000;
 const longestMaxMs = 4_000;
 /**
  * How long a node has been active when it is killed. Before that, a former active node may still be allowed to serve as a standby, and
- * changes of keys wait for it (decision 44).
+ * changes of keys wait for it (decision 95).
  */
 const ledMsMin = 3_000;
 const whole = (ms: number): string => `${Math.round(ms)} ms`;

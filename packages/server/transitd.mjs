@@ -20,7 +20,7 @@ if (major < 24 || (major === 24 && minor < 21)) {
 // Cryptography, the file system and the storage share libuv's pool, with all gateway threads. Cryptography uses at most half of 32 threads
 // (native-signature.ts), so that the log is synced at once. The pool reads its size when it is first used.
 process.env.UV_THREADPOOL_SIZE ??= '32';
-// V8 collects all of a heap when it is twice as large as after the last such collection, instead of up to four times (decision 188).
+// V8 collects all of a heap when it is twice as large as after the last such collection, instead of up to four times (decision 74).
 // The Dockerfiles compile the sources with the same flag.
 v8.setFlagsFromString('--heap-growing-percent=100');
 process.umask(0o077);

@@ -1,7 +1,7 @@
 // Checks that every cited decision exists.
 import type { Finding, SourceFile } from './source-files.ts';
 
-/** Returns the numbers in `decision 7`, `decisions 7 and 8` and `decisions 7, 8`. */
+/** Returns the numbers in `decision 4`, `decisions 4 and 7` and `decisions 4, 7`. */
 export const citedIn = (text: string): number[] =>
   [...text.matchAll(/\bdecisions? (\d+(?:(?:,| and) \d+)*)/g)].flatMap(([, numbers = '']) => numbers.split(/,| and/).map(Number));
 

@@ -103,7 +103,7 @@ export class ReadEligibility {
 
   /**
    * How this node may respond from its own state in this event-loop turn: as the active node under a lease, or as a performance standby
-   * with a fresh heartbeat (decision 49); undefined if it may not.
+   * with a fresh heartbeat (decision 50); undefined if it may not.
    */
   get readRole(): ReadRole | undefined {
     const engine = this.#parts.engine();

@@ -68,7 +68,7 @@ export const hasDenials = ({ root, acl }: Principal): boolean => !root && (acl.h
 export const isUseDenied = ({ root, acl }: Principal, path: string, names: readonly string[], value: ParameterValue): boolean =>
   !root && deniesValue(acl, path, names, value);
 
-/** Returns whether a policy denies the path explicitly. Used for paths that a request affects besides its own path (decision 29). */
+/** Returns whether a policy denies the path explicitly. Used for paths that a request affects besides its own path (decision 87). */
 export const isDenied = ({ root, acl }: Principal, path: string): boolean => !root && denies(acl, path);
 
 /**

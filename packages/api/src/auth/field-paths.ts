@@ -37,7 +37,7 @@ const pathsIn = (whole: string, fields: FieldPaths, body: Body = {}): readonly s
 
 /**
  * Returns the paths of the single fields that a write of a whole role sets. A denial of one of them refuses the write
- * ([decision 86](../../../../docs/decisions/0086-both-forms-of-a-name.md)).
+ * ([decision 87](../../../../docs/decisions/0087-parameters-are-judged-where-they-count.md)).
  */
 export const rolePathsIn = ({ method, name }: Params, body?: Body): readonly string[] =>
   pathsIn(`auth/${method}/role/${name}`, ofRole, body);

@@ -5,7 +5,7 @@ import { callerHeader } from '@transitd/cluster';
 import type { PipelineOptions } from './request.ts';
 
 /**
- * Returns the client address (decision 55): the remote address or, behind a trusted proxy, the last address in `X-Forwarded-For` that is
+ * Returns the client address: the remote address or, behind a trusted proxy, the last address in `X-Forwarded-For` that is
  * not a trusted proxy. Entries before that address are never trusted.
  * @param trustedProxies - CIDR blocks; empty if no proxy is trusted
  */

@@ -7,7 +7,7 @@ import { withoutEffect } from '../transit/data-fields.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from '../transit/random-and-hash.ts';
 
 /**
- * Refuses a value from the body, or a default, that a policy denies: by the path that contains the value, or as a parameter (decision 13).
+ * Refuses a value from the body, or a default, that a policy denies: by the path that contains the value, or as a parameter (decision 87).
  */
 function refuseDenied(
   { principal }: GatewayContext,

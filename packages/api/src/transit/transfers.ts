@@ -123,7 +123,7 @@ const otherVersion = (version: string): readonly string[] => {
   return number === undefined ? [] : [String(Number(number)), `v${Number(number)}`];
 };
 
-/** Refuses an export if the path of any exported version is denied, in any spelling (decision 29). */
+/** Refuses an export if the path of any exported version is denied, in any spelling (decision 87). */
 function checkVersions(
   principal: Principal,
   path: string,
@@ -195,7 +195,7 @@ const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }
     'update',
     { about: 'Restore a key from a backup', takes, answers: written },
     async ({ transfers }, values, { params }, principal) => {
-      // The name may come from the backup (decision 13).
+      // The name may come from the backup (decision 87).
       const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);
       const request = { backup: values.backup, name: params.name, force: values.force, mayRestore };
       return { warnings: await transfers.restoreKey(request) };

@@ -21,8 +21,8 @@ export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'par
 }
 
 /**
- * Returns the status for a batch with some failed items (decision 38): the requested status if a response with it may have a body,
- * otherwise undefined.
+ * Returns the status for a batch with some failed items: the requested status, or undefined if a response with it may have no body, since
+ * the caller must receive the results of the items.
  */
 function partialFailureStatus(requested: number | undefined): number | undefined {
   if (requested === undefined || requested === 0) return 400;
@@ -105,7 +105,7 @@ interface DataOperation<S extends DataSchema, R extends object> extends Omit<Ope
   /** The operation may create a missing key. */
   readonly mayWrite?: true;
   /**
-   * Yields the values that will actually be used (decisions 13 and 87), for values that may come from the body, from an input or from a
+   * Yields the values that will actually be used (decision 87), for values that may come from the body, from an input or from a
    * default. It is a generator, because a batch may have one value for each item.
    */
   uses?(request: DataRequest<S>): Iterable<Use>;

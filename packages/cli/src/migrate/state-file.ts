@@ -130,7 +130,7 @@ interface Content {
 
 const nameOf = (mount: string, name: string): string => `${mount}/${name}`;
 
-/** Locks a folder beside the file, as a node locks its data directory (decision 6): the lock ends with the process, however it ends. */
+/** Locks a folder beside the file, as a node locks its data directory: the lock ends with the process, however it ends. */
 async function locked(path: string): Promise<() => Promise<void>> {
   const folder = `${path}.lock`;
   try {

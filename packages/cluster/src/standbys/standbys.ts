@@ -40,7 +40,7 @@ interface Standby extends StandbyReport {
 const confirmRetryMs = 50;
 
 /**
- * The active node's knowledge of the other nodes: it decides when none of them can serve an older state (decisions 49 and 50). Each must
+ * The active node's knowledge of the other nodes: it decides when none of them can serve an older state (decision 50). Each must
  * have confirmed that it applied the new state, or its permission to serve must have expired.
  */
 export class Standbys {

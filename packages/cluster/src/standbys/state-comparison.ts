@@ -19,7 +19,7 @@ export const hexOf = (digest: bigint): string => digest.toString(16).padStart(64
 
 /**
  * Compares this node's records with the active node's by their state digests at one index. After a start this node serves nothing from its
- * records until a comparison succeeds (decision 45): a store can lose records without an error, and an attacker with access to the disk can
+ * records until a comparison succeeds: a store can lose records without an error, and an attacker with access to the disk can
  * put older records back.
  */
 export class StateComparison {
