@@ -30,10 +30,7 @@ describe('the deadlines of gateways on etcd', () => {
     const first = await open((config) => nodes.started(config));
     const second = await open((config) => nodes.open(config));
     // The role moves when this process or etcd is not scheduled for seconds.
-    await until(() => {
-      [active, standby] = holds(first, 'lease') ? [first, second] : [second, first];
-      return isDeepStrictEqual([all(active), all(standby)], served);
-    });
+    await settled(first, second);
   });
   afterEach(async () => {
     etcd.resume();
@@ -49,6 +46,13 @@ describe('the deadlines of gateways on etcd', () => {
     deadline(node, name).holds(process.hrtime.bigint() + BigInt(inMs) * 1_000_000n);
   const all = (node: Node): boolean[] => (['lease', 'active', 'read'] as const).map((name) => holds(node, name));
 
+  /** Waits until one of the nodes serves as the active one, and the other as its standby. */
+  const settled = (first: Node, second: Node): Promise<void> =>
+    until(() => {
+      [active, standby] = holds(first, 'lease') ? [first, second] : [second, first];
+      return isDeepStrictEqual([all(active), all(standby)], served);
+    });
+
   it('end soon: that of the active node with its heartbeats, that of a standby with its freshness', () => {
     expect(holds(active, 'lease', holdMs)).to.equal(false);
     expect(holds(standby, 'read', 2 * standby.config.cluster_heartbeat_interval)).to.equal(false);
@@ -59,12 +63,16 @@ describe('the deadlines of gateways on etcd', () => {
     const watch = setInterval(() => {
       if (holds(active, 'lease') && holds(standby, 'lease')) both += 1;
     });
-    void active.stepDown();
-    await until(() => holds(standby, 'lease'));
+    const before = active;
+    // A standby that is not scheduled for seconds misses the time for which the role is left to it, so the role is given up again.
+    await until(() => {
+      if (holds(before, 'lease')) void before.stepDown();
+      return holds(standby, 'lease');
+    });
+    await settled(standby, active);
     clearInterval(watch);
     expect(both).to.equal(0);
-    await until(() => stateOf(active) === 'performance_standby' && holds(active, 'read'));
-    expect(holds(active, 'lease')).to.equal(false);
+    expect(stateOf(standby)).to.equal('performance_standby');
   });
 
   it('are over at once when the node is sealed', async () => {

@@ -1,6 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { isDeepStrictEqual } from 'node:util';
 import { BarrierError } from '@transitd/barrier';
 import { StartError } from '@transitd/process';
 import { connectEtcd } from '@transitd/storage-etcd';
@@ -13,7 +14,7 @@ import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
 import { laterRelease } from '../../storage-fsm/test/level/later-release.ts';
 import type { Node } from '../src/node.ts';
 import { transfersFolder } from '../src/snapshots/snapshots.ts';
-import { errorOf, OpenedNodes, read, reads, stateOf, write } from './opened-nodes.ts';
+import { errorOf, OpenedNodes, onActive, read, reads, stateOf, write } from './opened-nodes.ts';
 
 describe('a node with its records in etcd', () => {
   let etcd: LiveEtcd;
@@ -22,7 +23,10 @@ describe('a node with its records in etcd', () => {
     etcd = await liveEtcd();
     nodes = new OpenedNodes();
   });
-  afterEach(() => nodes.stopAll());
+  afterEach(async () => {
+    await nodes.stopAll();
+    laterRelease();
+  });
   after(async () => {
     await nodes.end();
     await etcd.stop();
@@ -92,21 +96,28 @@ describe('a node with its records in etcd', () => {
     await set('raise/m/level', String(below));
     laterRelease(newest);
     const [first, second] = [await started(onEtcd('raise')), await open('raise', { seal: staticSeal() })];
-    await until(() => stateOf(second) === 'performance_standby');
-    const status = () => first.featureLevel?.status;
-    await until(() => status()?.highest === newest);
-    expect(status()?.members.map(({ name }) => name)).to.have.members([first.config.node_id, second.config.node_id]);
+    const both = [first, second];
+    const names = both.map(({ config }) => config.node_id).toSorted();
+    /** Waits until both nodes know the same nodes, which support this level: alone, each node supports the next one. */
+    const known = (members: readonly string[], highest: number): Promise<void> =>
+      until(() =>
+        both.every(({ featureLevel }) => {
+          const status = featureLevel?.status;
+          const found = status?.members.map(({ name }) => name).toSorted();
+          return status?.highest === highest && isDeepStrictEqual(found, members);
+        }),
+      );
+    await known(names, newest);
     await set('raise/n/7', 'a record that no node of this cluster has signed');
-    await until(() => status()?.highest === below);
+    await known([...names, 'node 7'], below);
     const refusal = await errorOf(first.featureLevel?.raise(newest) ?? Promise.resolve());
     expect((refusal as Error).message).to.match(/: node 7 \(level 1\)\. Upgrade or remove them first$/);
     expect(first.appliedLevel).to.equal(below);
     await client.txn({ compares: [], success: [{ kind: 'delete', key: 'raise/n/7' }], failure: [] });
-    await until(() => status()?.highest === newest);
-    expect(await first.featureLevel?.raise()).to.equal(newest);
-    await until(() => second.appliedLevel === newest);
+    await known(names, newest);
+    expect(await onActive(both, async ({ featureLevel }) => featureLevel?.raise())).to.equal(newest);
+    await until(() => both.every(({ appliedLevel }) => appliedLevel === newest));
     client.close();
-    laterRelease();
   });
 
   it('does not start on a cluster whose feature level it does not support, and ends when the level rises above that', async () => {

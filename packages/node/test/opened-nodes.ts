@@ -81,13 +81,18 @@ const thrown = (error: Error): never => {
   throw error;
 };
 
-/** Writes a record behind the barrier, on the active one of these nodes. Repeats that when a process was not scheduled for seconds. */
+/** Writes a record behind the barrier, on the active one of these nodes. */
 export async function write(nodes: Node | readonly Node[], value: string, name = 'record'): Promise<void> {
   const writes = [{ path: `test/${name}`, value: Buffer.from(value) }];
+  await onActive([nodes].flat(), async ({ store }) => store?.barrier.store.commit({ conditions: [], writes }));
+}
+
+/** Runs a task on the active one of these nodes. Repeats that when a process was not scheduled for seconds. */
+export async function onActive<T>(nodes: readonly Node[], task: (active: Node) => Promise<T>): Promise<T> {
   for (;;) {
-    const active = await activeOf([nodes].flat());
+    const active = await activeOf(nodes);
     try {
-      return void (await active.store?.barrier.store.commit({ conditions: [], writes }));
+      return await task(active);
     } catch (error) {
       if (!isStall(error)) throw error;
     }
