@@ -1,7 +1,9 @@
-// `npm run check:rules`: rules that neither the linter nor the compiler checks: banned phrases, sizes, imports between folders. --report
-// lists all findings, then their number per folder and rule, and ends with 0 --only RULE phrase, line, length, folder, decision, cycle or
-// arrow --arrows [PACKAGE] prints the observed arrows as rows of scripts/check/folder-arrows.ts --root DIR looks at another checkout PATH …
-// only findings below these paths
+// `node scripts/check.ts`: rules that neither the linter nor the compiler checks: lines, decisions, imports between folders.
+//   --report             lists all findings, then their number per folder and rule, and ends with 0
+//   --only RULE          line, decision, cycle or arrow
+//   --arrows [PACKAGE]   prints the observed arrows as rows of scripts/check/folder-arrows.ts
+//   --root DIR           looks at another checkout
+//   PATH …               only findings below these paths
 import { join, resolve } from 'node:path';
 import { foldersOf, observedTable } from './check/folders.ts';
 import { countsOf, findingsIn, lineOf } from './check/rules.ts';

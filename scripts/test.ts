@@ -66,6 +66,7 @@ const computing: readonly Suite[] = [
   { name: 'linter', command: [`${bin}/biome`, 'ci', '.'] },
   { name: 'compiler', command: [`${bin}/tsc`, '-b'] },
   { name: 'rules', command: [process.execPath, 'scripts/check.ts'] },
+  { name: 'spelling', command: [`${bin}/cspell`, '--no-progress', '--quiet'] },
   packages,
   ...asked('--clients', { ...mocha('test/clients'), niceness: 10 }),
   ...asked('--release', { name: 'release', command: [process.execPath, 'scripts/release.ts', '--dry-run'], folders: [''] }),
@@ -93,7 +94,7 @@ printFailures(
   'UNSTABLE: failed at first, passed in a second run. Look for the cause:',
 );
 const { passed, failed, pending } = sum(withSecondRuns(first, again));
-// The linter, the compiler, the rules and the chaos command count as one case each.
+// The linter, the compiler, the rules, the spelling and the chaos command count as one case each.
 const checks = results.flatMap(({ check }) => check ?? []);
 const checked = checks.filter((ok) => ok).length;
 process.exit(

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { expect } from 'chai';
-import { specifiersOf } from '../scripts/check/imports.ts';
+import { importsOf } from '../scripts/check/module.ts';
 
 const packagesFolder = join(import.meta.dirname, '../packages');
 
@@ -57,7 +57,7 @@ interface Import {
 const packages = readdirSync(packagesFolder).filter((name) => statSync(join(packagesFolder, name)).isDirectory());
 const imports: Import[] = packages.flatMap((name) =>
   sourcesOf(join(packagesFolder, name, 'src')).flatMap((file) =>
-    specifiersOf(readFileSync(file, 'utf8')).map((specifier) => ({ file, from: name, specifier })),
+    importsOf({ path: file, text: readFileSync(file, 'utf8') }).map(({ specifier }) => ({ file, from: name, specifier })),
   ),
 );
 const where = ({ file, specifier }: Import): string => `${relative(packagesFolder, file)} imports ${specifier}`;
@@ -69,8 +69,19 @@ describe('architecture', () => {
 
   it('reads every form of import', () => {
     const text = `import a from 'one';\nimport type { B } from "two";\nexport * from './three.ts';\nawait import('four');\nimport 'five';
-      // import x from 'comment'\nimport {\n  c,\n} from 'six';\ntype Ends = Pick<Message, 'from' | 'to'>;`;
-    expect(specifiersOf(text)).to.deep.equal(['one', 'two', './three.ts', 'four', 'five', 'six']);
+      // import x from 'comment'\nimport {\n  c,\n} from 'six';\ntype Ends = Pick<Message, 'from' | 'to'>;\ntype D = import('seven').D;`;
+    const imports = importsOf({ path: 'a.ts', text }).map(({ kind, specifier, line }) => `${kind} ${specifier} ${line}`);
+    expect(imports).to.deep.equal([
+      ...[
+        'static one 1',
+        'type two 2',
+        'static ./three.ts 3',
+        'dynamic four 4',
+        'static five 5',
+        'static six 9',
+        'type seven 11',
+      ],
+    ]);
   });
 
   it('allows a package to import only packages further in', () => {

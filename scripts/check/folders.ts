@@ -1,6 +1,6 @@
 // Finds the imports between the folders of a package, and compares them with the table of arrows in folder-arrows.ts.
 import { dirname, join, relative } from 'node:path/posix';
-import { specifiersOf } from './imports.ts';
+import { importsOf } from './module.ts';
 import type { Finding, SourceFile } from './source-files.ts';
 
 /**
@@ -46,23 +46,19 @@ export function foldersOf(files: readonly SourceFile[]): Map<string, string[]> {
 /** Returns each import between two folders of a package, except the imports of its entries. */
 export function arrowsOf(files: readonly SourceFile[]): Arrow[] {
   const entries = new Map([...foldersOf(files).keys()].map((name) => [name, entriesOf(files, name)]));
-  return files.flatMap(({ path, text }) => {
+  return files.flatMap((whole) => {
+    const { path } = whole;
     const [, name, file] = source.exec(path) ?? [];
     if (name === undefined || file === undefined || entries.get(name)?.has(file)) return [];
     const root = `packages/${name}/src`;
     const from = dirname(file);
-    return specifiersOf(text)
-      .filter((specifier) => specifier.startsWith('.'))
-      .map((specifier) => ({ specifier, target: relative(root, join(dirname(path), specifier)) }))
-      .map(({ specifier, target }) => ({ specifier, to: entries.get(name)?.has(target) ? target : dirname(target) }))
+    return importsOf(whole)
+      .filter(({ specifier }) => specifier.startsWith('.'))
+      .map(({ specifier, line }) => ({ line, target: relative(root, join(dirname(path), specifier)) }))
+      .map(({ line, target }) => ({ line, to: entries.get(name)?.has(target) ? target : dirname(target) }))
       .filter(({ to }) => to !== from && !to.startsWith('..'))
-      .map(({ specifier, to }) => ({ package: name, from, to, file: path, line: lineOf(text, specifier) }));
+      .map(({ line, to }) => ({ package: name, from, to, file: path, line }));
   });
-}
-
-function lineOf(text: string, specifier: string): number {
-  const at = Math.max(text.indexOf(`'${specifier}'`), text.indexOf(`"${specifier}"`));
-  return text.slice(0, Math.max(at, 0)).split('\n').length;
 }
 
 /** Returns the cycles between folders of a package, one finding per group of folders that reach each other. */
@@ -87,10 +83,10 @@ export function cycleFindings(files: readonly SourceFile[]): Finding[] {
 export function fileCycleFindings(files: readonly SourceFile[]): Finding[] {
   const imports = files
     .filter(({ path }) => source.test(path))
-    .flatMap(({ path, text }) =>
-      specifiersOf(text)
-        .filter((specifier) => specifier.startsWith('.'))
-        .map((specifier) => ({ from: path, to: join(dirname(path), specifier) })),
+    .flatMap((file) =>
+      importsOf(file)
+        .filter(({ specifier }) => specifier.startsWith('.'))
+        .map(({ specifier }) => ({ from: file.path, to: join(dirname(file.path), specifier) })),
     );
   return groupsOf(imports).map((group) => ({
     rule: 'cycle',

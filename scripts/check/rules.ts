@@ -3,13 +3,12 @@ import { decisionFindings } from './decisions.ts';
 import { folderArrows } from './folder-arrows.ts';
 import { arrowFindings, cycleFindings, fileCycleFindings } from './folders.ts';
 import { lineFindings } from './lines.ts';
-import { phraseFindings } from './phrases.ts';
 import type { Finding, SourceFile } from './source-files.ts';
 
 /** Returns the findings of all rules in `files`, sorted by path and line. */
 export const findingsIn = (files: readonly SourceFile[]): Finding[] =>
   [
-    ...files.flatMap((file) => [...phraseFindings(file), ...lineFindings(file)]),
+    ...files.flatMap(lineFindings),
     ...decisionFindings(files),
     ...cycleFindings(files),
     ...fileCycleFindings(files),

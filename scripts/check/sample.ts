@@ -1,9 +1,8 @@
 // Draws sentences for a reader, who marks those that have to be read twice.
 import { createHash } from 'node:crypto';
-import { sentencesOf } from './phrases.ts';
+import { isScalar, parseAllDocuments, visit } from 'yaml';
+import { codeTextsOf } from './module.ts';
 import type { SourceFile } from './source-files.ts';
-import { lineAt, type Text, textsOf, withoutCode } from './texts.ts';
-import { yamlValuesOf } from './yaml-values.ts';
 
 export type SentenceKind = 'comment' | 'message' | 'doc' | 'test';
 export const sentenceKinds: readonly SentenceKind[] = ['comment', 'message', 'doc', 'test'];
@@ -15,67 +14,105 @@ export interface Sentence {
   readonly line: number;
   readonly text: string;
 }
+type Text = Omit<Sentence, 'path'>;
 
 /** Shorter texts are hardly ever unclear, so they are not drawn. */
 const wordsMin = 4;
-const compilerHints = /^(?:biome-ignore|@ts-|eslint|#region|\/ <reference)/;
+const compilerHints = /^(?:biome-ignore|@ts-|eslint|cspell|#region|\/ <reference)/;
 
 /** Returns all texts of a file that can be drawn. */
-export function sentencesIn(file: SourceFile): Sentence[] {
-  if (file.path.endsWith('.json')) return [];
-  const lines = file.text.split('\n');
-  const suites: Suite[] = [];
-  const sentences = textsOf(file).flatMap((text): Sentence[] => {
-    if (text.kind === 'comment') return compilerHints.test(text.text) ? [] : [whole('comment', file, text)];
-    if (text.kind !== 'string') return proseOf(file, text);
-    if (isSource.test(file.path)) return [whole('message', file, text)];
-    return isTest.test(file.path) && isTestName(lines, text) ? [whole('test', file, inSuites(suites, lines, text))] : [];
-  });
-  const values = /\.ya?ml$/.test(file.path) ? yamlValuesOf(file.text) : [];
-  return [...sentences, ...values.map((text) => whole('message', file, text))].filter(({ text }) => wordsIn(text) >= wordsMin);
-}
+export const sentencesIn = (file: SourceFile): Sentence[] =>
+  textsOf(file)
+    .map(({ kind, line, text }) => ({ kind, path: file.path, line, text: text.replace(/\s+/g, ' ').trim() }))
+    .filter(({ text }) => wordsIn(text) >= wordsMin && !compilerHints.test(text));
 
 const isSource = /^packages\/[^/]+\/(?:src|app)\/.*\.tsx?$/;
-const isTest = /\.test\.ts$/;
 
-/** Whether a literal is the name of a test or of a suite, given the lines of its file. */
-function isTestName(lines: readonly string[], { line, text }: Text): boolean {
-  const here = lines[line - 1] ?? '';
-  const before = here.slice(0, Math.max(0, here.indexOf(text.split('…', 1)[0]?.slice(0, 12) ?? '') - 1));
-  const call = before.trim() === '' ? (lines[line - 2] ?? '') : before;
-  return /(?:\b(?:describe|it|live)(?:\.\w+)?\(|\btitle:) *$/.test(call);
+function textsOf(file: SourceFile): Text[] {
+  const { path, text } = file;
+  if (/\.(?:tsx?|mjs)$/.test(path))
+    return codeTextsOf(file).flatMap(({ kind, line, text, testName }): Text[] => {
+      if (kind === 'comment') return [{ kind, line, text }];
+      if (isSource.test(path)) return [{ kind: 'message', line, text }];
+      return testName ? [{ kind: 'test', line, text: testName.join(' › ') }] : [];
+    });
+  if (path.endsWith('.md')) return proseOf(text).flatMap(sentencesOf);
+  if (path.endsWith('.json')) return [];
+  if (path.endsWith('.tpl'))
+    return [...text.matchAll(/\{\{-?\s*\/\*([\s\S]*?)\*\//g)].map(({ index, 1: comment = '' }) => ({
+      ...{ kind: 'comment', line: text.slice(0, index).split('\n').length, text: comment },
+    }));
+  return [...lineCommentsOf(text), ...(/\.ya?ml$/.test(path) ? yamlValuesOf(text) : [])];
 }
 
-interface Suite {
-  readonly indent: number;
-  readonly name: string;
+/** Returns the paragraphs, list items, headings and table cells of Markdown. Fenced blocks are code. */
+function proseOf(markdown: string): { readonly line: number; readonly text: string }[] {
+  const prose: { line: number; text: string }[] = [];
+  let fence: string | undefined;
+  let isOpen = false;
+  for (const [index, whole] of markdown.split('\n').entries()) {
+    const line = index + 1;
+    const content = whole.replace(/^[\s>]+/, '');
+    const mark = /^(?:```+|~~~+)/.exec(content)?.[0];
+    if (fence !== undefined ? mark?.startsWith(fence) : mark !== undefined) fence = fence === undefined ? mark : undefined;
+    const [start = ''] = /^(?:#+|[-*+]|\d+\.)\s+/.exec(content) ?? [];
+    const last = prose.at(-1);
+    if (fence !== undefined || mark !== undefined || content === '' || /^<[^>]*>$/.test(content)) isOpen = false;
+    else if (content.startsWith('|')) {
+      isOpen = false;
+      if (!/^[|\s:-]+$/.test(content)) for (const cell of cellsOf(content)) prose.push({ line, text: cell });
+    } else if (isOpen && start === '' && last !== undefined) last.text += `\n${content}`;
+    else {
+      prose.push({ line, text: content.slice(start.length) });
+      isOpen = !start.startsWith('#');
+    }
+  }
+  return prose;
 }
 
-/** Returns the name of a test or suite after the names of its suites, as reports show it. `suites` are those that are open above. */
-function inSuites(suites: Suite[], lines: readonly string[], { kind, line, text }: Text): Text {
-  const indent = lines[line - 1]?.search(/\S/) ?? 0;
-  while ((suites.at(-1)?.indent ?? -1) >= indent) suites.pop();
-  const path = [...suites.map(({ name }) => name), text].join(' › ');
-  if (/\bdescribe\b/.test(lines[line - 1] ?? '')) suites.push({ indent, name: text });
-  return { kind, line, text: path };
+const cellsOf = (row: string): string[] =>
+  row
+    .replace(/\\\||`[^`]*`/g, (code) => code.replaceAll('|', '\u0000'))
+    .split('|')
+    .map((cell) => cell.replaceAll('\u0000', '|').trim());
+
+/** Returns the sentences of a paragraph. A capital letter must follow an end, so `e.g.` does not end a sentence. */
+function sentencesOf({ line, text }: { readonly line: number; readonly text: string }): Text[] {
+  let at = 0;
+  return withoutCode(text)
+    .split(/(?<=[.!?][)"”*]?)\s+(?=["“(*]?[A-Z·`@])/)
+    .map((masked) => {
+      const start = withoutCode(text).indexOf(masked, at);
+      at = start + masked.length;
+      return { kind: 'doc', line: line + (text.slice(0, start).match(/\n/g)?.length ?? 0), text: text.slice(start, at) };
+    });
 }
 
-const whole = (kind: SentenceKind, { path }: SourceFile, { line, text }: Text): Sentence => ({
-  kind,
-  path,
-  line,
-  text: flat(text),
-});
-
-const proseOf = ({ path }: SourceFile, text: Text): Sentence[] =>
-  sentencesOf(withoutCode(text.text).replaceAll('\n', ' ')).map(({ start, end }) => ({
-    kind: 'doc',
-    path,
-    line: lineAt(text, start),
-    text: flat(text.text.slice(start, end)),
+/** Returns comments that begin with `#` or `//`; consecutive lines are one comment. */
+const lineCommentsOf = (text: string): Text[] =>
+  [...text.matchAll(/(?:^[ \t]*(?:#(?!!)|\/\/).*(?:\n|$))+|(?<=\S[ \t]+)#[ \t].*$/gm)].map(({ index, 0: comment }) => ({
+    ...{ kind: 'comment', line: text.slice(0, index).split('\n').length, text: comment.replace(/^\s*(?:#|\/\/)\s?/gm, '') },
   }));
 
-const flat = (text: string): string => text.replace(/\s+/g, ' ').trim();
+/** Returns the plain, quoted and folded values of YAML. Literal blocks (`|`) and some keys contain code. */
+function yamlValuesOf(yaml: string): Text[] {
+  const values: Text[] = [];
+  for (const document of parseAllDocuments(yaml))
+    visit(document, {
+      Pair: (_, { key }) => (isScalar(key) && /^(?:expr|run|command)$/.test(String(key.value)) ? visit.SKIP : undefined),
+      Scalar: (key, { value, type, range }) => {
+        if (key === 'key' || typeof value !== 'string' || type === 'BLOCK_LITERAL') return;
+        const line = yaml.slice(0, range?.[0]).split('\n').length + (type === 'BLOCK_FOLDED' ? 1 : 0);
+        values.push({ kind: 'message', line, text: value });
+      },
+    });
+  return values;
+}
+
+/** Returns `text` with a dot for each character of code, links and addresses, so that only the English is left. */
+const withoutCode = (text: string): string =>
+  text.replace(/`[^`]*`|\{@link [^}]*\}|https?:\/\/[^\s)>]+|(?<=\])\([^)\s]*\)/g, (code) => code.replace(/\S/g, '·'));
+
 const wordsIn = (text: string): number => withoutCode(text).match(/(?<![\w/.-])[A-Za-z’']{2,}(?![\w/-])/g)?.length ?? 0;
 
 /**

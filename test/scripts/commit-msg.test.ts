@@ -27,9 +27,6 @@ describe('commit-msg hook', () => {
     'docs: need no token for `sys/health`',
     `test: ${'x'.repeat(66)}`,
     `test: ${'é'.repeat(66)}`,
-    'server: address the peer by its name',
-    'server: bind every listener first',
-    'server: embed the page',
   ])
     it(`accepts "${subject}"`, () => {
       expect(run(`${subject}\n\n${body}\n`)).to.deep.equal({ status: 0, said: '' });
@@ -42,14 +39,6 @@ describe('commit-msg hook', () => {
     ['', 'begin the subject with the package'],
     [`test: ${'x'.repeat(67)}`, 'the subject has 73 characters; at most 72'],
     ['raft-core: refuse votes.', 'end the subject without a period'],
-    ['raft-core: refused votes', 'not "refused"'],
-    ['raft-core: refuses votes', 'not "refuses"'],
-    ['raft-core: Added votes', 'not "added"'],
-    ['raft-core: fixes votes', 'not "fixes"'],
-    ['raft-core: stopped votes', 'not "stopped"'],
-    ['raft-core: removing votes', 'not "removing"'],
-    ['storage-fsm: a record is looked up by its name', 'not "a"'],
-    ['docs: what an operator has to know', 'not "what"'],
   ] as const)
     it(`refuses "${subject}"`, () => {
       const { status, said } = run(`${subject}\n\n${body}\n`);

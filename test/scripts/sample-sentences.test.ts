@@ -40,7 +40,7 @@ describe('sample of sentences', () => {
   it('takes the text between the tags of TSX, and its literals', () => {
     const code = 'const f = (a: Map<string, number>) => a.size > 3 && b < 4;';
     const tag = '<p title="Why this node waits here">\n    No leader is known yet. {more}\n  </p>';
-    const text = `${code}\nreturn (\n  ${tag}\n);`;
+    const text = `${code}\nexport const page = (\n  ${tag}\n);`;
     expect(short('packages/console/app/a.tsx', text)).to.deep.equal([
       'message 3 Why this node waits here',
       'message 4 No leader is known yet.',

@@ -1,3 +1,5 @@
+// cspell:ignore nmae
+
 /** Longest name that is compared. Longer ones are no misspelling of a name here. */
 const charsMax = 64;
 

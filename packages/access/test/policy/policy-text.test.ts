@@ -1,3 +1,4 @@
+// cspell:ignore capabilites raed
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { AccessError } from '../../src/index.ts';

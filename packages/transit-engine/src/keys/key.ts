@@ -312,7 +312,7 @@ function trimFault(record: KeyRecord, minAvailableVersion: number): string | und
     return 'minimum available version cannot be set when minimum encryption version is not set';
   }
   if (minAvailableVersion > record.minEncryptionVersion) {
-    return 'minimum available version cannot be greater than minmum encryption version';
+    return 'minimum available version cannot be greater than minmum encryption version'; // cspell:ignore minmum
   }
   if (minAvailableVersion > record.minDecryptionVersion) {
     return 'minimum available version cannot be greater than minimum decryption version';

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { codeTextsOf } from '../../../scripts/check/code-texts.ts';
+import { codeTextsOf, importsOf } from '../../../scripts/check/module.ts';
 
-const short = (source: string): string[] => codeTextsOf(source).map(({ kind, line, text }) => `${kind} ${line} ${text}`);
+const short = (text: string, path = 'a.ts'): string[] =>
+  codeTextsOf({ path, text }).map(({ kind, line, text }) => `${kind} ${line} ${text}`);
 
-describe('texts of code', () => {
+describe('texts of a module', () => {
   it('joins consecutive line comments, but not with a comment at the end of a line of code', () => {
     expect(short('// one\n// two\nlet a = 1; // three\n// four\n\n// five')).to.deep.equal([
       'comment 1 one\ntwo',
@@ -28,10 +29,12 @@ describe('texts of code', () => {
   });
 
   it('is not misled by regular expressions, nor by divisions', () => {
-    expect(short(`const a = /['"\`/]/.test(b) ? c / d : e / f; // after\nreturn /"/;`)).to.deep.equal(['comment 1 after']);
+    expect(short(`const a = /['"\`/]/.test(b) ? c / d : e / f; // after\nexport default /"/;`)).to.deep.equal([
+      'comment 1 after',
+    ]);
   });
 
-  it('counts the lines of templates', () => {
-    expect(short(`\`a\n\${\nb\n}\`;\n"c d"`)).to.deep.equal(['string 1 a\n…\n\n', 'string 5 c d']);
+  it('refuses a module with a syntax error, and names it', () => {
+    expect(() => importsOf({ path: 'a.ts', text: 'import {' })).to.throw(/^a\.ts: /);
   });
 });
