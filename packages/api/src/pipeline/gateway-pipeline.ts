@@ -10,7 +10,7 @@ import { addressOf } from './caller-address.ts';
 import type { Limits } from './limits.ts';
 import { errorReply, isRefusal } from './refusals.ts';
 import type { CompleteRequest, RouteMatch } from './request.ts';
-import { authorize, callOf, readBody, tryMemory, tryPlace } from './stages.ts';
+import { authorize, callOf, readBody, tryPlace } from './stages.ts';
 
 export interface GatewayPipelineOptions {
   /** Returns the services if this thread may answer from them now, with every change in force. @see GatewayServices.look */
@@ -109,13 +109,14 @@ export class GatewayPipeline {
     progress.isReadingBody = false;
     const complete = { ...known, bytes: progress.bytes };
     // The main thread has the only queue, so that no request waits twice, and callers take turns over all threads.
-    const memory = tryMemory(complete, this.#options.limits);
-    if (memory === 'busy') return undefined;
-    using _memory = memory;
-    const place = tryPlace(this.#options.limits.reads, principal.id);
-    if (place === undefined) return undefined;
-    using _place = place instanceof Promise ? await place : place;
-    return await this.#execute(complete);
+    const free = tryPlace(complete, this.#options.limits);
+    if (free === undefined) return undefined;
+    const place = free instanceof Promise ? await free : free;
+    try {
+      return await this.#execute(complete);
+    } finally {
+      place[Symbol.dispose]();
+    }
   }
 
   async #execute(request: CompleteRequest & GatewayRequest): Promise<Reply | undefined> {

@@ -130,7 +130,7 @@ export class Pipeline {
     node.services?.quotas.admitToken(canonical, undefined, address);
     if ((await readSource(req.headers, 'leader', this.#options)) === 'none') return new ForwardToActive(bytes);
     if ('isSlow' in operation) res.setTimeout(slowMsMax);
-    using _place = await stages.waitForPlace(request, 'leader', callerGroup(address), limits);
+    using _place = await stages.waitToRun(request, 'leader', callerGroup(address), limits);
     exchange?.setCaller(token);
     await exchange?.begin(body);
     try {
@@ -145,29 +145,32 @@ export class Pipeline {
     const { limits, node } = this.#options;
     const known = await stages.authenticate(request, this.#options, this.#bodies);
     if (isOutcome(known)) return known;
-    const { operation, res, services, where, source, principal, exchange } = known;
+    const { operation, res, services, where, source, exchange } = known;
     services.wrapping.checkTtl(known.wrapTtlS);
     const body = stages.readBody(known, this.#bodies);
     const complete: CompleteRequest = { ...known, bytes: body instanceof Promise ? await body : body };
     if (operation.isSlow) res.setTimeout(slowMsMax);
-    const memory = stages.waitForMemory(complete, limits);
-    using _memory = memory instanceof Promise ? await memory : memory;
-    const place = stages.waitForPlace(complete, where, principal.id, limits);
-    using _place = place instanceof Promise ? await place : place;
-    // The body may have taken long to arrive. Revocations that other nodes have made since must count here too.
-    const holds = sourceHolds(source, node.eligibility);
-    if (!(holds instanceof Promise ? await holds : holds) || this.#isLeaving(complete)) return this.#noLongerHere(complete);
-    let outcome: Outcome;
+    const waits = stages.waitForPlace(complete, limits);
+    const place = waits instanceof Promise ? await waits : waits;
+    // V8 does not optimize a function with `using`: it took 5 % more time for an encryption.
     try {
-      const made = stages.callOf(complete);
-      const call = made instanceof Promise ? await made : made;
-      if (exchange !== undefined) await exchange.begin(call.body);
-      outcome = new Replied(await stages.execute(complete, await stages.authorize(complete, call), this.#options));
-    } catch (error) {
-      outcome = outcomeOf(error, { changes: where === 'leader' || operation.mayWrite === true });
+      // The body may have taken long to arrive. Revocations that other nodes have made since must count here too.
+      const holds = sourceHolds(source, node.eligibility);
+      if (!(holds instanceof Promise ? await holds : holds) || this.#isLeaving(complete)) return this.#noLongerHere(complete);
+      let outcome: Outcome;
+      try {
+        const made = stages.callOf(complete);
+        const call = made instanceof Promise ? await made : made;
+        if (exchange !== undefined) await exchange.begin(call.body);
+        outcome = new Replied(await stages.execute(complete, await stages.authorize(complete, call), this.#options));
+      } catch (error) {
+        outcome = outcomeOf(error, { changes: where === 'leader' || operation.mayWrite === true });
+      }
+      const response = stages.respond(complete, outcome, this.#options);
+      return response instanceof Promise ? await response : response;
+    } finally {
+      place[Symbol.dispose]();
     }
-    const response = stages.respond(complete, outcome, this.#options);
-    return response instanceof Promise ? await response : response; // within the place
   }
 
   /** Whether this node is transferring its leadership, so that it would refuse the writes of this forwarded request. */
@@ -199,7 +202,7 @@ export class Pipeline {
     const bytes = await this.#bodies.ofUnauthenticated(req, res);
     if (where !== 'here' && (await readSource(req.headers, where, this.#options)) === 'none') return new ForwardToActive(bytes);
     if (operation.wraps === true) services?.wrapping.checkTtl(wrapTtlS);
-    using _place = await stages.waitForPlace(request, where, callerGroup(address), limits);
+    using _place = await stages.waitToRun(request, where, callerGroup(address), limits);
     const body = await bodyOf(bytes, request);
     const token = tokenOf(req.headers);
     exchange?.setCaller(token);

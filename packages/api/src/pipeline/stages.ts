@@ -133,12 +133,20 @@ const bodyCallerOf = ({ principal, address }: Pick<AuthenticatedRequest, 'princi
 });
 
 /**
- * Waits for a place within the in-flight limit, and for a turn of the event loop. The body is complete by now, so a slow caller occupies no
- * place. The caller holds the place until the response is decided, and gives it back by disposal.
- * @param caller - id of the token, or the address of a caller without one
+ * Waits for memory for the values of the body, if it has many, for a place within the in-flight limit, and for a turn of the event loop.
+ * The body is complete by now, so a slow caller occupies no place. The caller holds memory and place until the response is decided, and
+ * gives them back by disposal.
  * @throws RequestError `overloaded`, `request_aborted`
  */
-export function waitForPlace(
+export function waitForPlace(request: CompleteRequest, limits: Limits | undefined): Disposable | Promise<Disposable> {
+  const values = valuesOf(request);
+  return values === 0 || limits === undefined
+    ? waitToRun(request, request.where, request.principal.id, limits)
+    : waitForMemory(request, limits, values);
+}
+
+/** Waits for a place and for a turn. @param caller - id of the token, or the address of a caller without one */
+export function waitToRun(
   { res, operation }: Pick<RoutedRequest, 'res' | 'operation'>,
   where: Where,
   caller: string,
@@ -146,53 +154,57 @@ export function waitForPlace(
 ): Disposable | Promise<Disposable> {
   const limit = limits?.workOf(operation, where);
   const waits = limit?.enter(res, caller);
-  return waits === undefined ? inTurn(placeOf(limit, caller)) : waits.then(() => inTurn(placeOf(limit, caller)));
+  return waits === undefined ? inTurn(new Place(limit, caller)) : waits.then(() => inTurn(new Place(limit, caller)));
 }
 
-/** Takes a place as {@link waitForPlace} does, but only if one is free; otherwise returns undefined. */
-export const tryPlace = (limit: WorkLimit, caller: string): Disposable | Promise<Disposable> | undefined =>
-  limit.tryEnter(caller) ? inTurn(placeOf(limit, caller)) : undefined;
+/** Few requests with bodies of many values run for one token at a time, and each has memory for the values. */
+async function waitForMemory(request: CompleteRequest, limits: Limits, values: number): Promise<Disposable> {
+  const { res, principal, where } = request;
+  const caller = bodyCallerOf(request);
+  using held = new DisposableStack();
+  await limits.batches.enter(res, principal.id);
+  held.use(new Place(limits.batches, principal.id));
+  await limits.bodies.parse(res, caller, values);
+  held.defer(() => limits.bodies.parsed(caller, values));
+  held.use(await waitToRun(request, where, principal.id, limits));
+  return held.move();
+}
 
-const placeOf = (limit: WorkLimit | undefined, caller: string): Disposable => ({
-  [Symbol.dispose]: () => limit?.leave(caller),
-});
+/** Takes what {@link waitForPlace} waits for, but only if it is free; otherwise returns undefined. */
+export function tryPlace(
+  request: CompleteRequest,
+  { reads, batches, bodies }: Limits,
+): Disposable | Promise<Disposable> | undefined {
+  const { principal } = request;
+  const values = valuesOf(request);
+  if (values === 0) return reads.tryEnter(principal.id) ? inTurn(new Place(reads, principal.id)) : undefined;
+  const caller = bodyCallerOf(request);
+  using held = new DisposableStack();
+  if (!batches.tryEnter(principal.id)) return undefined;
+  held.use(new Place(batches, principal.id));
+  if (!bodies.tryParse(caller, values)) return undefined;
+  held.defer(() => bodies.parsed(caller, values));
+  if (!reads.tryEnter(principal.id)) return undefined;
+  held.use(new Place(reads, principal.id));
+  return inTurn(held.move());
+}
+
+/** A place within a limit. */
+class Place implements Disposable {
+  readonly #limit: WorkLimit | undefined;
+  readonly #caller: string;
+
+  constructor(limit: WorkLimit | undefined, caller: string) {
+    this.#limit = limit;
+    this.#caller = caller;
+  }
+
+  [Symbol.dispose](): void {
+    this.#limit?.leave(this.#caller);
+  }
+}
 
 const inTurn = (place: Disposable): Disposable | Promise<Disposable> => turns.next()?.then(() => place) ?? place;
-
-/**
- * The part of the wait that concerns only bodies of many values: until few other such requests of the token run, and until memory for the
- * values is free.
- */
-export function waitForMemory(request: CompleteRequest, limits: Limits | undefined): Promise<Disposable> | undefined {
-  const values = valuesOf(request);
-  return values === 0 || limits === undefined ? undefined : memoryFor(request, limits, values);
-}
-
-async function memoryFor(request: CompleteRequest, limits: Limits, values: number): Promise<Disposable> {
-  const { res, principal } = request;
-  const caller = bodyCallerOf(request);
-  const turn = limits.batches.enter(res, principal.id);
-  if (turn !== undefined) await turn;
-  using held = new DisposableStack();
-  held.use(placeOf(limits.batches, principal.id));
-  const room = limits.bodies.parse(res, caller, values);
-  if (room !== undefined) await room;
-  held.defer(() => limits.bodies.parsed(caller, values));
-  return held.move();
-}
-
-/** Takes memory as {@link waitForMemory} does, but only if it is free. Returns `busy` otherwise. */
-export function tryMemory(request: CompleteRequest, { batches, bodies }: Limits): Disposable | 'busy' | undefined {
-  const values = valuesOf(request);
-  if (values === 0) return undefined;
-  const caller = bodyCallerOf(request);
-  if (!batches.tryEnter(request.principal.id)) return 'busy';
-  using held = new DisposableStack();
-  held.use(placeOf(batches, request.principal.id));
-  if (!bodies.tryParse(caller, values)) return 'busy';
-  held.defer(() => bodies.parsed(caller, values));
-  return held.move();
-}
 
 const valuesOf = ({ bytes, operation }: CompleteRequest): number => (bytes === undefined ? 0 : valuesBytesOf(bytes, operation));
 

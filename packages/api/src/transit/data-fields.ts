@@ -139,8 +139,9 @@ export interface Input<S extends DataSchema> {
 export class DataReader<S extends DataSchema> {
   readonly #declared: DataSchema;
   readonly #takes: FieldSchema;
-  /** Names of the engine, by field. */
-  readonly #names: ReadonlyMap<string, string>;
+  /** Each field with its name of the engine; `#shared` without those that count only in items. */
+  readonly #names: readonly Named[];
+  readonly #shared: readonly Named[];
   /** All values of a request or an item, absent: a copy of it gets the given ones, so that all have the same shape. */
   readonly #request: Values;
   readonly #item: Values;
@@ -154,7 +155,8 @@ export class DataReader<S extends DataSchema> {
     const inItems = names.filter(([name]) => declared[name]?.perItem !== undefined);
     this.#declared = declared;
     this.#takes = takes;
-    this.#names = new Map(names);
+    this.#names = names;
+    this.#shared = names.filter(([name]) => declared[name]?.perItem !== 'own');
     this.#request = absent(names);
     this.#item = absent(inItems);
     this.#inItems = new Map(inItems.map(([name, to]) => [name, itemField(to, takes['batch_input']?.items?.[name])]));
@@ -167,7 +169,7 @@ export class DataReader<S extends DataSchema> {
 
   /** Returns the values of a request without a batch. */
   single(values: Values): DataRequest<S> {
-    return this.#named(values, () => true);
+    return this.#named(values, this.#names);
   }
 
   /**
@@ -200,7 +202,7 @@ export class DataReader<S extends DataSchema> {
     warnings.push(...withoutEffect(harmless, 'beside batch_input'));
     if (weakened !== undefined)
       throw new RequestError('invalid_request', `${weakened} has no effect beside batch_input: set it in the items`);
-    const shared = this.#named(values, (name) => !this.#besideBatch.includes(name));
+    const shared = this.#named(values, this.#shared);
     const { items, set, unread, refused } = await this.#readItems(batch);
     const request: DataRequest<S> = { ...shared, items: items as NonNullable<DataRequest<S>['items']> };
     for (const [name, given] of unread) this.#checkUnread(request, name, given);
@@ -260,12 +262,9 @@ export class DataReader<S extends DataSchema> {
     throw new RequestError('invalid_request', refusal);
   }
 
-  #named(values: Values, isTaken: (name: string) => boolean): DataRequest<S> {
+  #named(values: Values, names: readonly Named[]): DataRequest<S> {
     const request: Record<string, unknown> = { ...this.#request };
-    for (const name in values) {
-      const to = this.#names.get(name);
-      if (to !== undefined && isTaken(name)) request[to] = values[name];
-    }
+    for (const [name, to] of names) if (values[name] !== undefined) request[to] = values[name];
     return request as DataRequest<S>;
   }
 }
@@ -284,8 +283,9 @@ export const withoutEffect = (names: readonly string[], where: string): readonly
 
 const engineName = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-const absent = (names: readonly (readonly [string, string])[]): Values =>
-  Object.fromEntries(names.map(([, to]) => [to, undefined]));
+type Named = readonly [name: string, to: string];
+
+const absent = (names: readonly Named[]): Values => Object.fromEntries(names.map(([, to]) => [to, undefined]));
 
 /** A field whose value another field may set. */
 interface Overridable {

@@ -47,7 +47,8 @@ function encodeEnvelope({ data, showsDataTwice, auth, wrapInfo, warnings }: Enve
   const repeated = showsDataTwice === true && typeof json === 'string' && json !== '{}' ? `${json.slice(1, -1)},` : '';
   const begin = `{${repeated}${idMember}${id}${beforeData}`;
   const before = wrapInfo === null ? beforeWarnings : `,"wrap_info":${JSON.stringify(wrapInfo)},"warnings":`;
-  const end = `${before}${warnings.length === 0 ? 'null' : JSON.stringify(warnings)}${beforeAuth}${JSON.stringify(auth)}}\n`;
+  const after = auth === null ? `${beforeAuth}null}\n` : `${beforeAuth}${JSON.stringify(auth)}}\n`;
+  const end = before + (warnings.length === 0 ? 'null' : JSON.stringify(warnings)) + after;
   if (rest !== undefined) return { body: begin + joined(json), stream: Readable.from(withEnd(rest, end), { objectMode: false }) };
   return { body: typeof json === 'string' ? begin + json + end : [Buffer.from(begin), ...json, Buffer.from(end)] };
 }

@@ -74,19 +74,14 @@ export interface EncryptInputs {
  * Encrypts under one version: with its public key, with the managed key, or with the key itself or the key derived from the context.
  * Returns a promise only if the version is not cached, or if another system holds the key: in a batch, promises cost as much as the rest.
  */
-export function encryptBytes(tools: Tools, key: LoadedKey, inputs: EncryptInputs): EncryptResult | Promise<EncryptResult> {
-  const loaded = key.versions.get(inputs.version);
-  return loaded === undefined
-    ? tools.keys.loadVersion(key, inputs.version).then((version) => encryptUnder(tools, key, version, inputs))
-    : encryptUnder(tools, key, loaded, inputs);
-}
-
-function encryptUnder(
+export function encryptBytes(
   tools: Tools,
   key: LoadedKey,
-  loaded: LoadedVersion,
   inputs: EncryptInputs,
+  loaded = key.versions.get(inputs.version),
 ): EncryptResult | Promise<EncryptResult> {
+  if (loaded === undefined)
+    return tools.keys.loadVersion(key, inputs.version).then((version) => encryptBytes(tools, key, inputs, version));
   const { version, plaintext, associatedData, padding } = inputs;
   if (loaded.pair?.encrypt !== undefined) {
     return { ciphertext: formatVersioned(tools.prefix, version, loaded.pair.encrypt(plaintext, padding)), keyVersion: version };
