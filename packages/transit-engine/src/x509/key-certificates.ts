@@ -12,7 +12,6 @@ import { wipeSecrets } from '../keys/version-record.ts';
 import { DamagedRecord, TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
 import { certificateChain } from './certificate-chain.ts';
-import { certificateRequest } from './certificate-request.ts';
 
 /** The parts of the engine that certificates use. */
 export interface CertificateParts {
@@ -62,6 +61,8 @@ export class KeyCertificates {
       if (record.material.length === 0) {
         throw new TransitError('invalid_request', 'could not create the csr: private key not imported for key version selected');
       }
+      // Loaded with the first request: the library has a hundred modules.
+      const { certificateRequest } = await import('./certificate-request.ts');
       return { ...versionName(key, version), csr: await certificateRequest(certified.privateKey(record.material), template) };
     });
   }

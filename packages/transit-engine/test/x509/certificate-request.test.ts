@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { derTag, encodeDer, parseDer, parseDerSequence } from '../../src/formats
 import { pemOf, readPem } from '../../src/formats/pem.ts';
 import { TransitError } from '../../src/values/errors.ts';
 import { certificateRequest, templateCharsMax } from '../../src/x509/certificate-request.ts';
+import { recordedRequests } from './recorded-requests.ts';
 
 const kinds: Readonly<Record<string, () => KeyObject>> = {
   'rsa-2048': () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
@@ -110,6 +111,11 @@ describe('a certificate request', function () {
     expect(parts[0]).to.deep.equal(parts[1]);
   });
 
+  for (const { name, key: pem, template, request } of recordedRequests) {
+    it(`has the recorded bytes for the ${name}`, async () =>
+      expect(await certificateRequest(createPrivateKey(pem), template)).to.equal(request));
+  }
+
   const notPem = 'could not decode PEM CSR';
   const notRequest = 'could not parse the CSR: it is not a PKCS #10 certificate request';
   const { sequence, integer, bitString, objectIdentifier } = derTag;
@@ -119,8 +125,10 @@ describe('a certificate request', function () {
   const pemFrom = (...parts: readonly Uint8Array[]): string =>
     pemOf({ label: 'CERTIFICATE REQUEST', der: encodeDer(sequence, ...parts) });
   const withInfo = (...info: readonly Uint8Array[]): string => pemFrom(encodeDer(sequence, ...info), algorithm, signature);
-  it('accepts the smallest template', async () => {
-    expect(opensslOn(await certificateRequest(key, withInfo(zero, empty, algorithm)))).to.be.a('string');
+  it('accepts the smallest template, whose attributes may be missing', async () => {
+    const smallestKey = encodeDer(sequence, algorithm, signature);
+    for (const attributes of [[], [encodeDer(derTag.explicit)]])
+      expect(opensslOn(await certificateRequest(key, withInfo(zero, empty, smallestKey, ...attributes)))).to.be.a('string');
   });
 
   for (const { name, template, message } of [
@@ -173,6 +181,12 @@ describe('a certificate request', function () {
       ),
       message: notRequest,
     },
+    {
+      name: 'with a length that is BER in its subject',
+      template: withInfo(zero, Buffer.from('308110310e300c06035504030c0561626364', 'hex'), algorithm),
+      message: notRequest,
+    },
+    { name: 'with a key that is an algorithm alone', template: withInfo(zero, empty, algorithm), message: notRequest },
     {
       name: 'nested without end',
       template: withInfo(
