@@ -1,5 +1,5 @@
 // `npm run bench:growth`: measures how costs grow with the number of keys, of versions and of tokens, on nodes that it starts. Prints the
-// report, and writes it to bench/results. See docs/growth.md.
+// report, and writes it to bench/results. See docs/benchmarks.md.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';

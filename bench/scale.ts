@@ -1,5 +1,5 @@
 // `npm run bench:scale`: measures a cluster with a growing number of nodes, with Raft or on an etcd, and nodes on etcd with a
-// growing number of keys. Prints the report, and writes it to bench/results. See docs/scale.md.
+// growing number of keys. Prints the report, and writes it to bench/results. See docs/sizing.md.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';

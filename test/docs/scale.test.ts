@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { processMs } from '../process/live-server.ts';
 import { runBlocks, shellBlocks } from './page.ts';
 
-const page = 'docs/scale.md';
+const page = 'docs/sizing.md';
 
 describe(page, function () {
   this.timeout(processMs);

@@ -1,4 +1,4 @@
-// Runs the programs of docs/clients.md as they are written.
+// Runs the programs of docs/first-steps.md as they are written.
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
@@ -8,7 +8,7 @@ import { buildMs, fast, needGoModules } from './go-programs.ts';
 import { pythonWith } from './python.ts';
 import { type Ended, run } from './run.ts';
 
-const page = 'docs/clients.md';
+const page = 'docs/first-steps.md';
 const text = 'card 4711';
 
 function blockIn(language: string): string {
@@ -40,7 +40,7 @@ describe(page, function () {
 
   it('encrypts and decrypts with curl', async () => {
     const replace = { 'https://n1.example:8200': server.url };
-    expectText(await runBlocks(shellBlocks(page), { replace, files: { token: server.rootToken } }));
+    expectText(await runBlocks(shellBlocks(page, 'From a program'), { replace, files: { token: server.rootToken } }));
   });
 
   it('encrypts and decrypts in TypeScript', async () => {
