@@ -157,7 +157,8 @@ const answers = /^(etcdserver|grpc|auth): /;
 const overQuota = /space exceeded/;
 
 /** Refusals of etcd after which a new token helps. Each change of users or roles makes the present tokens of type `jwt` old. */
-const tokenRefusals = /auth token|authentication token|user name is empty|revision of auth store is old|revision in header is old/;
+const tokenRefusals =
+  /auth token|authentication token|user name is empty|revision of auth store is old|revision in header is old/;
 
 const isTokenRefusal = (error: unknown): boolean =>
   error instanceof ConnectError && (error.code === Code.Unauthenticated || tokenRefusals.test(error.rawMessage));
