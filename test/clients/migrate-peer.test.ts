@@ -1,4 +1,4 @@
-// Moves keys from a real Vault to a node and to another Vault. docs/moving.md says how to build the binary.
+// Moves keys from a real Vault to a node and to another Vault. docs/moving.md says where the binary is published.
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { expect } from 'chai';

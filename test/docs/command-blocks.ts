@@ -55,12 +55,6 @@ export const blockRows: readonly BlockRow[] = [
   { page: 'docs/kubernetes.md', blocks: 3, notRun: kubernetes },
   { page: 'docs/moving.md', section: 'Look first', blocks: 1, ranBy: 'test/migrate/migrate.test.ts' },
   { page: 'docs/moving.md', section: 'Move', blocks: 1, ranBy: 'test/migrate/migrate.test.ts' },
-  {
-    page: 'docs/moving.md',
-    section: 'Checked against Vault',
-    blocks: 1,
-    notRun: `${long}: it builds Vault, with hundreds of modules`,
-  },
   { page: 'docs/monitoring.md', blocks: 1, ranBy: 'test/docs/operations.test.ts' },
   { page: 'docs/node-operations.md', blocks: 3, ranBy: 'test/docs/operations.test.ts' },
   { page: 'docs/production.md', blocks: 17, ranBy: 'test/docs/production.test.ts' },
