@@ -1,11 +1,10 @@
 import type { SecureContextOptions } from 'node:tls';
 import { Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
+import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
 import type { Etcd, EtcdEvent, EtcdOperationAnswer, EtcdRow, EtcdTxn, EtcdWatchMessage } from '../etcd.ts';
 import { answerBytesMax, EtcdError, type EtcdErrorKind } from '../etcd.ts';
 import { Auth, type Event, type KeyValue, KV, Lease, type ResponseOp, Watch, type WatchResponse } from '../wire/etcd_pb.ts';
 import { rangeRequest, txnRequest, watchRequest } from '../wire/requests.ts';
-import { EtcdSessions } from './sessions.ts';
 
 export interface EtcdConnection {
   /** For example `https://etcd-1.example:2379`. */
@@ -15,17 +14,30 @@ export interface EtcdConnection {
   readonly user?: { readonly name: string; readonly password: string };
   /** Longest wait for an answer. */
   readonly timeoutMs?: number;
+  /** While calls are open: a watch would otherwise wait forever on a connection that died without a word. */
+  readonly pings?: Pings;
 }
 
+export interface Pings {
+  readonly pingIntervalMs: number;
+  /** Longest wait for the answer to a ping. */
+  readonly pingTimeoutMs: number;
+}
+
+/** etcd closes a connection with pings more often than every 5 seconds. */
+const usualPings: Pings = { pingIntervalMs: 5500, pingTimeoutMs: 5000 };
+/** In MB. Above it, Node resets streams whose requests etcd may have carried out; its default of 10 is too low for a few large commits. */
+const maxSessionMemory = 512;
+
 /** Opens a connection to one endpoint when it is first needed, and again after it broke. */
-export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdConnection): Etcd {
+export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000, pings = usualPings }: EtcdConnection): Etcd {
   let token: string | undefined;
   const closing = new AbortController();
   const withToken: Interceptor = (next) => (request) => {
     if (token !== undefined) request.header.set('token', token);
     return next(request);
   };
-  const sessions = new EtcdSessions(endpoint, { tls });
+  const sessions = new Http2SessionManager(endpoint, pings, { ...tls, maxSessionMemory });
   const options = { baseUrl: endpoint, httpVersion: '2' as const, sessionManager: sessions };
   const transport = createGrpcTransport({ ...options, interceptors: [withToken] });
   const kv = createClient(KV, createGrpcTransport({ ...options, interceptors: [withToken], readMaxBytes: answerBytesMax }));
@@ -91,7 +103,8 @@ export function connectEtcd({ endpoint, tls, user, timeoutMs = 10_000 }: EtcdCon
     },
     close: () => {
       closing.abort();
-      sessions.close();
+      // With a reason, so that a call that waits for a connection opens no other one.
+      sessions.abort(new ConnectError('this client of etcd is closed', Code.Unavailable));
     },
   };
 }

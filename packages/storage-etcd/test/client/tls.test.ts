@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { connectEtcd, type EtcdConnection } from '../../src/client/connect-etcd.ts';
 import { EtcdError } from '../../src/etcd.ts';
@@ -61,5 +62,19 @@ describe('an etcd with certificates', () => {
     const ca = pem('ours-ca.pem');
     expect(await reads({ ca })).to.be.instanceOf(EtcdError);
     expect(await reads({ ca, cert: pem('strangers.pem'), key: pem('strangers.key') })).to.be.instanceOf(EtcdError);
+  });
+
+  it('does not keep a process alive after it refused its certificate, or was refused, while the client is open', async () => {
+    for (const ca of ['ours-ca.pem', 'strangers-ca.pem']) {
+      const code = `
+        import { readFileSync } from 'node:fs';
+        import { connectEtcd } from ${JSON.stringify(new URL('../../src/client/connect-etcd.ts', import.meta.url).href)};
+        const [cert, key, ca] = ['strangers.pem', 'strangers.key', '${ca}'].map((name) => readFileSync(name, 'utf8'));
+        const etcd = connectEtcd({ endpoint: '${etcd.endpoint}', timeoutMs: 200_000, tls: { ca, cert, key } });
+        await etcd.range({ key: 'any' }).catch((error) => console.log(error.name));`;
+      const args = ['--input-type=module-typescript', '--eval', code];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, timeout: 120_000 });
+      expect(stdout.trim(), ca).to.equal('EtcdError');
+    }
   });
 });

@@ -34,8 +34,8 @@ EwEB/wQCMAAwCwYDVR0PBAQDAgeAMAUGAytlcANBAOggRMDTmBeCoaH+6ab1lbZj
 /RDNP4BnlL1GG67kCQoPtnnZqWuIAWq5MbFoFqBGen/wWw+ndyLZ9DgBRoU3xAo=
 -----END CERTIFICATE REQUEST-----
 `;
-/** The same with TeletexString. */
-const teletexTemplate = `-----BEGIN CERTIFICATE REQUEST-----
+/** The same with strings in Latin-1 (T61String). */
+const latinTemplate = `-----BEGIN CERTIFICATE REQUEST-----
 MIIBqDCCAVoCAQAwgY8xCzAJBgNVBAYTAkNIMRcwFQYDVQQKFA5N/GxsZXIgJiBT
 9mhuZTEXMBUGCgmSJomT8ixkARkWB2V4YW1wbGUxGDAWBgkqhkiG9w0BCQEWCWFA
 ZXhhbXBsZTELMAkGA1UEBRMCMTcxJzAQBgNVBAMTCWEuZXhhbXBsZTATBgNVBAsT
@@ -94,9 +94,9 @@ kCPpTdfBBt1JA0GDZYPMFH1Y+uuJZtO0wHD3vz7FwGkmN9gEdPAdal+4Ty1ehQ==
 `,
   },
   {
-    name: 'RSA key with a template in TeletexString',
+    name: 'RSA key with a template in Latin-1',
     key: rsaKey,
-    template: teletexTemplate,
+    template: latinTemplate,
     request: `-----BEGIN CERTIFICATE REQUEST-----
 MIICZzCCAdACAQAwgY8xCzAJBgNVBAYTAkNIMRcwFQYDVQQKFA5N/GxsZXIgJiBT
 9mhuZTEXMBUGCgmSJomT8ixkARkWB2V4YW1wbGUxGDAWBgkqhkiG9w0BCQEWCWFA
@@ -143,9 +143,9 @@ ChQl+VvC3kACGkDWfqVvS5Ymp062rrE+isAn5utAjY5G4vYp57iIVyk5Ca9iyQ8=
 `,
   },
   {
-    name: 'Ed25519 key with a template in TeletexString',
+    name: 'Ed25519 key with a template in Latin-1',
     key: ed25519Key,
-    template: teletexTemplate,
+    template: latinTemplate,
     request: `-----BEGIN CERTIFICATE REQUEST-----
 MIIBqDCCAVoCAQAwgY8xCzAJBgNVBAYTAkNIMRcwFQYDVQQKFA5N/GxsZXIgJiBT
 9mhuZTEXMBUGCgmSJomT8ixkARkWB2V4YW1wbGUxGDAWBgkqhkiG9w0BCQEWCWFA
