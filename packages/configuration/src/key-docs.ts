@@ -95,9 +95,9 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
     address: restart('`host:port`; an IPv6 host in brackets; port 0 lets the system choose'),
     tls: restart('Certificate of this listener; either this or `tls_disable: true`'),
     'tls.cert_file': reload(
-      'PEM file of the certificate, followed by its intermediate certificates; the file is read again on SIGHUP',
+      'PEM file of the certificate, followed by its intermediate certificates',
     ),
-    'tls.key_file': reload('PEM file of the private key; the file is read again on SIGHUP'),
+    'tls.key_file': reload('PEM file of the private key'),
     'tls.client_ca_file': reload(
       'PEM file of one or more authorities. If set, a client must present a certificate that one of them issued, or the handshake ends; ' +
         'a token is needed all the same. The file is read again on SIGHUP; setting or removing the key needs a restart',

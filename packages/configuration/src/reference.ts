@@ -72,14 +72,14 @@ export function configurationReference(): string {
     const doc = keyDocs[key.name];
     if (doc === undefined) throw new Error(`${key.name} has no text in key-docs.ts`);
     const { name, schema } = key;
-    const change = doc.reload ? 'SIGHUP' : 'restart';
-    const cells = [`\`${name}\``, doc.about, typeOf(schema), defaultOf(key), rangeOf(schema), change];
-    return `| ${[...cells, variableOf(key.name)].join(' | ')} |`;
+    const about = doc.reload ? `${doc.about}. **SIGHUP**` : doc.about;
+    const cells = [`\`${name}\``, about, valueOf(schema), defaultOf(key), variableOf(key.name)];
+    return `|${cells.map((cell) => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`;
   });
-  return [intro, head, '|---|---|---|---|---|---|---|', ...rows, ''].join('\n');
+  return [intro, head, '|---|---|---|---|---|', ...rows, ''].join('\n');
 }
 
-const head = '| key | what it sets | type | default | range | a change needs | variable |';
+const head = '| key | what it sets | value | default | variable |';
 const intro = `# Configuration
 
 Every key of the configuration file of \`transitd server --config FILE\`, in YAML or JSON. Written by \`npm run docs\` from
@@ -92,8 +92,16 @@ the schema that checks the file: do not edit it. [Run a node](node-operations.md
 - An unknown key, a value out of range or an unknown variable \`TRANSITD_…\` ends the start with exit code 1. The message names every
   fault with file, line and column, and for a misspelled name the one that was probably meant. Faults that involve several keys are
   reported once each key is valid by itself. \`transitd doctor --config FILE\` checks a file without a start.
-- SIGHUP applies a change of the keys marked so. It refuses a file with faults and keeps the present settings.
+- A change needs a restart, except of the keys marked **SIGHUP**, which that signal applies. It refuses a file with faults and keeps the
+  present settings.
 `;
+
+/** Returns the type with its range, or the values of a choice. */
+function valueOf(schema: KeySchema): string {
+  const range = rangeOf(schema);
+  const type = typeOf(schema);
+  return range === '' ? type : type === 'choice' ? range : `${type}, ${range}`;
+}
 
 const typeOf = ({ kind, type, format, enum: values, const: only }: KeySchema): string =>
   kind ?? (format === 'uri' ? 'URL' : values !== undefined || only !== undefined ? 'choice' : nameOf(type));
@@ -104,7 +112,7 @@ const nameOf = (type: KeySchema['type']): string => (typeof type === 'string' ? 
 function defaultOf({ schema, isRequired }: Key): string {
   if (isRequired) return '**required**';
   const { default: value } = schema;
-  if (value === undefined || (typeof value === 'object' && Object.keys(value ?? {}).length === 0)) return '–';
+  if (value === undefined || (typeof value === 'object' && Object.keys(value ?? {}).length === 0)) return '';
   return `\`${typeof value === 'object' ? JSON.stringify(value) : String(value)}\``;
 }
 
@@ -113,7 +121,7 @@ function rangeOf({ range, enum: values, const: only, minimum, maximum }: KeySche
   if (values !== undefined || only !== undefined) return (values ?? [only]).map((value) => `\`${value}\``).join(', ');
   const low = minimum === undefined || minimum === Number.MIN_SAFE_INTEGER ? '' : String(minimum);
   const high = maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? '' : String(maximum);
-  return low === '' && high === '' ? '–' : high === '' ? `at least ${low}` : `${low} to ${high}`;
+  return low === '' && high === '' ? '' : high === '' ? `at least ${low}` : `${low} to ${high}`;
 }
 
 function variableOf(name: string): string {
@@ -122,5 +130,5 @@ function variableOf(name: string): string {
     .split('.')
     .map((part) => (part === '0' ? 0 : part));
   const variable = variableNameOf(path);
-  return variable === undefined ? '–' : `\`${variable}\``;
+  return variable === undefined ? '' : `\`${variable}\``;
 }

@@ -15,18 +15,24 @@ describe('the reference of the configuration', () => {
     expect(written()).to.equal(configurationReference());
   });
 
+  it('marks the keys that SIGHUP applies, and no other', () => {
+    const marked = [...written().matchAll(/^\| `([^`]+)` \| [^|]*\*\*SIGHUP\*\* \|/gm)].map(([, name = '']) => name);
+    const applied = Object.entries(keyDocs).filter(([, { reload }]) => reload);
+    expect(marked).to.have.members(applied.map(([name]) => name));
+  });
+
   it('names every environment variable', () => {
     expect(written().match(/TRANSITD_\w+/g)).to.have.members([...variableNames]);
   });
 
   for (const row of [
-    '| `performance_standby` | Whether .* | true or false | `true` | – | restart | `TRANSITD_PERFORMANCE_STANDBY` |',
-    '| `raft.heartbeat` | .* | duration | `50ms` | at least 20ms | restart | `TRANSITD_RAFT_HEARTBEAT` |',
-    '| `pkcs11_libraries[].name` | .* | string | **required** | – | restart | – |',
-    '| `log.level` | .* | choice | `info` | `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent` | SIGHUP | `TRANSITD_LOG_LEVEL` |',
-    '| `seal.type` | .* | choice | **required** | `shamir`, `static`, `transit`, `pkcs11`, `awskms`, `azurekeyvault`, `gcpckms` | restart | `TRANSITD_SEAL_TYPE` |',
-    '| `limits.reads` | .* | integer | `1024` | 1 to 100000 | restart | `TRANSITD_LIMITS_READS` |',
-    '| `barrier_rotation.interval` | .* | duration | `0` | 0 or at least 24h | restart | `TRANSITD_BARRIER_ROTATION_INTERVAL` |',
+    '| `performance_standby` | Whether .* | true or false | `true` | `TRANSITD_PERFORMANCE_STANDBY` |',
+    '| `raft.heartbeat` | .* | duration, at least 20ms | `50ms` | `TRANSITD_RAFT_HEARTBEAT` |',
+    '| `pkcs11_libraries[].name` | .* | string | **required** | |',
+    '| `log.level` | .*. **SIGHUP** | `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent` | `info` | `TRANSITD_LOG_LEVEL` |',
+    '| `seal.type` | .* | `shamir`, `static`, `transit`, `pkcs11`, `awskms`, `azurekeyvault`, `gcpckms` | **required** | `TRANSITD_SEAL_TYPE` |',
+    '| `limits.reads` | .* | integer, 1 to 100000 | `1024` | `TRANSITD_LIMITS_READS` |',
+    '| `barrier_rotation.interval` | .* | duration, 0 or at least 24h | `0` | `TRANSITD_BARRIER_ROTATION_INTERVAL` |',
   ]) {
     it(`has the row ${row}`, () => {
       const pattern = row
