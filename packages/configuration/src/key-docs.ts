@@ -94,9 +94,7 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
   ...under('listeners[]', {
     address: restart('`host:port`; an IPv6 host in brackets; port 0 lets the system choose'),
     tls: restart('Certificate of this listener; either this or `tls_disable: true`'),
-    'tls.cert_file': reload(
-      'PEM file of the certificate, followed by its intermediate certificates',
-    ),
+    'tls.cert_file': reload('PEM file of the certificate, followed by its intermediate certificates'),
     'tls.key_file': reload('PEM file of the private key'),
     'tls.client_ca_file': reload(
       'PEM file of one or more authorities. If set, a client must present a certificate that one of them issued, or the handshake ends; ' +

@@ -73,7 +73,7 @@ export function configurationReference(): string {
     if (doc === undefined) throw new Error(`${key.name} has no text in key-docs.ts`);
     const { name, schema } = key;
     const about = doc.reload ? `${doc.about}. **SIGHUP**` : doc.about;
-    const cells = [`\`${name}\``, about, valueOf(schema), defaultOf(key), variableOf(key.name)];
+    const cells = [`\`${name}\``, about, acceptedBy(schema), defaultOf(key), variableOf(key.name)];
     return `|${cells.map((cell) => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`;
   });
   return [intro, head, '|---|---|---|---|---|', ...rows, ''].join('\n');
@@ -97,7 +97,7 @@ the schema that checks the file: do not edit it. [Run a node](node-operations.md
 `;
 
 /** Returns the type with its range, or the values of a choice. */
-function valueOf(schema: KeySchema): string {
+function acceptedBy(schema: KeySchema): string {
   const range = rangeOf(schema);
   const type = typeOf(schema);
   return range === '' ? type : type === 'choice' ? range : `${type}, ${range}`;
