@@ -1,4 +1,4 @@
-// `npm run bench:compare -- --with FOLDER [--row encrypt-32b] [--rounds 30] [--seconds 1.5]`: processor time per request of this checkout,
+// `node bench/compare.ts --with FOLDER [--row encrypt-32b] [--rounds 30] [--seconds 1.5]`: processor time per request of this checkout,
 // compared with another one (installed) and, to show the noise, with itself. Prints Markdown. See docs/benchmarks.md.
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
@@ -9,16 +9,16 @@ import { Generator } from './http/generator.ts';
 import { OwnProcesses } from './http/own-processes.ts';
 import { allRows, selectRows } from './http/rows.ts';
 
-const usage = `npm run bench:compare -- --with FOLDER [options]
+const usage = `node bench/compare.ts --with FOLDER [options]
 
   --with FOLDER   another checkout with its dependencies installed
-  --row NAME      a row of npm run bench:http; default encrypt-32b
+  --row NAME      a row of npm run bench; default encrypt-32b
   --rounds N      runs of each server, in turns; default 30
   --seconds N     length of one run; default 1.5`;
 
 const connections = 16;
 
-await runCommand('bench:compare', usage, async (args) => {
+await runCommand('bench/compare.ts', usage, async (args) => {
   const { values } = parseArgs({
     args: [...args],
     options: {

@@ -1,4 +1,4 @@
-// `npm run bench:growth`: measures how costs grow with the number of keys, of versions and of tokens, on nodes that it starts. Prints the
+// `node bench/growth.ts`: measures how costs grow with the number of keys, of versions and of tokens, on nodes that it starts. Prints the
 // report, and writes it to bench/results. See docs/benchmarks.md.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -6,13 +6,12 @@ import { join } from 'node:path';
 import { runCommand } from './command.ts';
 import { keysCurve, tokensCurve, versionsCurve } from './growth/curves.ts';
 import { type Options, parseOptions, usage } from './growth/options.ts';
-import { plotsOf } from './growth/plot.ts';
 import { type GrowthRun, markdown } from './growth/report.ts';
 import { Generator } from './http/generator.ts';
 import { OwnProcesses } from './http/own-processes.ts';
 import { machine } from './machine.ts';
 
-await runCommand('bench:growth', usage, (args) => main(parseOptions(args)));
+await runCommand('bench/growth.ts', usage, (args) => main(parseOptions(args)));
 
 async function main({ out, ...settings }: Options): Promise<void> {
   const own = new OwnProcesses();
@@ -28,12 +27,11 @@ async function main({ out, ...settings }: Options): Promise<void> {
   }
 }
 
-/** Writes `DATE-TIME-growth.md` and `.json` and the plots into the folder, and prints the Markdown. */
+/** Writes `DATE-TIME-growth.md` and `.json` into the folder, and prints the Markdown. */
 function writeReport(folder: string, run: GrowthRun): void {
   mkdirSync(folder, { recursive: true });
   const name = join(folder, `${run.date.slice(0, 19).replace('T', '-').replaceAll(':', '')}-growth`);
   writeFileSync(`${name}.md`, `${markdown(run)}\n`);
   writeFileSync(`${name}.json`, `${JSON.stringify(run, undefined, 2)}\n`);
-  for (const curve of run.curves) for (const [file, image] of plotsOf(curve)) writeFileSync(join(folder, `${file}.svg`), image);
   console.log(markdown(run));
 }

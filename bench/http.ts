@@ -1,4 +1,4 @@
-// `npm run bench:http [-- --ours URL --token T] [--peer URL --token T]`: measures requests to one or two servers with Vault's API, and to a
+// `npm run bench [-- --ours URL --token T] [--peer URL --token T]`: measures requests to one or two servers with Vault's API, and to a
 // bare `node:http` server. Without `--ours` it starts a node. Prints the report, and writes it to bench/results. See docs/benchmarks.md.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { allRows, type Row, selectRows } from './http/rows.ts';
 import type { Run } from './http/run.ts';
 import { type Line, type RunResult, type SkippedLine, summarize } from './http/summary.ts';
 
-await runCommand('bench:http', usage, (args) => main(parseOptions(args)));
+await runCommand('bench/http.ts', usage, (args) => main(parseOptions(args)));
 
 async function main(options: Options): Promise<void> {
   const id = randomBytes(4).toString('hex');

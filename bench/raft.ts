@@ -1,4 +1,4 @@
-// `npm run bench:raft [-- --kills 20] [--seconds 3] [--only core|load|log|snapshot]`: measures consensus with real segment logs and syncs,
+// `node bench/raft.ts [--kills 20] [--seconds 3] [--only core|load|log|snapshot]`: measures consensus with real segment logs and syncs,
 // in three processes on the loopback interface over plain TCP. Prints Markdown to stdout and its progress to stderr.
 import { loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-// `npm run bench:replication [-- --megabytes 200] [--value-bytes 4096] [--rounds 3]`: how fast a disaster-recovery secondary catches
+// `node bench/replication.ts [--megabytes 200] [--value-bytes 4096] [--rounds 3]`: how fast a disaster-recovery secondary catches
 // up over TLS, by the whole state and by entries. Prints Markdown. See docs/benchmarks.md.
 import { parseArgs } from '../scripts/parse-args.ts';
 import { measureCatchUp } from './replication/measure.ts';
@@ -12,7 +12,7 @@ const { values } = parseArgs({
 });
 const [megabytes, valueBytes, rounds] = [Number(values.megabytes), Number(values['value-bytes']), Number(values.rounds)];
 if (![megabytes, valueBytes, rounds].every((value) => Number.isSafeInteger(value) && value > 0)) {
-  console.error('bench:replication: --megabytes, --value-bytes and --rounds must be positive integers');
+  console.error('bench/replication.ts: --megabytes, --value-bytes and --rounds must be positive integers');
   process.exit(1);
 }
 

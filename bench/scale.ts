@@ -1,4 +1,4 @@
-// `npm run bench:scale`: measures a cluster with a growing number of nodes, with Raft or on an etcd, and nodes on etcd with a
+// `node bench/scale.ts`: measures a cluster with a growing number of nodes, with Raft or on an etcd, and nodes on etcd with a
 // growing number of keys. Prints the report, and writes it to bench/results. See docs/sizing.md.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { isLearner, type Options, parseOptions, usage } from './scale/options.ts
 
 type Curve = ReturnType<typeof coreCurve>;
 
-await runCommand('bench:scale', usage, (args) => main(parseOptions(args)));
+await runCommand('bench/scale.ts', usage, (args) => main(parseOptions(args)));
 
 async function main(options: Options): Promise<void> {
   const own = new OwnProcesses();

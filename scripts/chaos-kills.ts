@@ -1,5 +1,5 @@
-// `npm run chaos:kills [-- --kills 20] [--clients 12]`: repeatedly kills the active node of three real processes under concurrent writes
-// and reports how long it took until another node acknowledged a write. At the end it checks every acknowledged write.
+// `node scripts/chaos-kills.ts [--kills 20] [--clients 12]`: repeatedly kills the active node of three real processes under concurrent
+// writes and reports how long it took until another node acknowledged a write. At the end it checks every acknowledged write.
 import { setTimeout as delay } from 'node:timers/promises';
 import { driverLimits } from '@transitd/raft-core';
 import { percentile } from '../bench/raft/percentile.ts';

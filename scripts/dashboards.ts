@@ -1,4 +1,4 @@
-// Writes deploy/grafana/dashboards from the descriptions in scripts/dashboards.
+// `node scripts/dashboards.ts`: writes deploy/grafana/dashboards from the descriptions in scripts/dashboards.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dashboardFiles } from './dashboards/files.ts';

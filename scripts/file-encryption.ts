@@ -1,5 +1,5 @@
-// npm run files -- --gib 10 --folder /var/tmp: encrypts a large file with the real command, kills it, continues, decrypts, and compares.
-// Needs room for twice the size.
+// `node scripts/file-encryption.ts --gib 10 --folder /var/tmp`: encrypts a large file with the real command, kills it, continues, decrypts,
+// and compares. Needs room for twice the size.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// `npm run sim:exhaustive [-- --depth 14] [--nodes 3] [--terms 2] [--entries 3] [--passes 4] [--states N] [--names]`: plays messages,
+// `node scripts/sim-exhaustive.ts [--depth 14] [--nodes 3] [--terms 2] [--entries 3] [--passes 4] [--states N] [--names]`: plays messages,
 // the passage of time and proposals of a small cluster in every possible order, once from a fresh start and once with a leader; prints the
 // number of states.
 // States that differ only by the names of the nodes count as one, unless `--names` is given.

@@ -1,5 +1,5 @@
-// `npm run sim:mutants [-- --seeds N] [--only TEXT]`: plants each fault of the packages' test/sim/mutants.ts into a copy, and prints as
-// markdown which seed finds it. Fails if one is not found.
+// `node scripts/sim-mutants.ts [--seeds N] [--only TEXT]`: plants each fault of the packages' test/sim/mutants.ts into a copy, and prints
+// as markdown which seed finds it. Fails if one is not found.
 
 import { mutants } from '../packages/raft-core/test/sim/mutants.ts';
 import { storageMutants } from '../packages/storage-fsm/test/sim/mutants.ts';

@@ -1,6 +1,6 @@
-// `npm run sim:replication [-- --seeds N] [--first N] [--mutants [--only TEXT]]`: plays disaster-recovery replication between simulated
-// clusters, and prints the totals. With --mutants it plants each fault of packages/replication/test/sim/mutants.ts into a copy, and fails
-// if one is not found.
+// `node scripts/sim-replication.ts [--seeds N] [--first N] [--mutants [--only TEXT]]`: plays disaster-recovery replication between
+// simulated clusters, and prints the totals. With --mutants it plants each fault of packages/replication/test/sim/mutants.ts into a copy,
+// and fails if one is not found.
 
 import { hunt } from '../packages/replication/test/sim/hunt.ts';
 import { replicationMutants } from '../packages/replication/test/sim/mutants.ts';

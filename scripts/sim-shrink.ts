@@ -1,6 +1,6 @@
-// `npm run sim:shrink -- --seed N [--profile core|driver|storage] [--events N] [--extra] [--name N] [--mutant TEXT]`: makes a failing run
-// as small as possible and stores it in test/sim/regressions, where the tests play it from then on. With `--mutant`, it shrinks
-// a run that finds that planted fault.
+// `node scripts/sim-shrink.ts --seed N [--profile core|driver|storage] [--events N] [--extra] [--name N] [--mutant TEXT]`: makes a failing
+// run as small as possible and stores it in test/sim/regressions, where the tests play it from then on. With `--mutant`, it shrinks a run
+// that finds that planted fault.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mutants } from '../packages/raft-core/test/sim/mutants.ts';

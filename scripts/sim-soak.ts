@@ -1,6 +1,6 @@
-// `npm run sim:soak [-- --core 100000] [--driver 5000] [--storage 1000] [--frames 10000000] [--minutes 60] [--seed N]`: plays many seeds of
-// all profiles, half of them with the faults of the second stream, and decodes many damaged frames, until all are done or the time is up;
-// prints a report as markdown.
+// `node scripts/sim-soak.ts [--core 100000] [--driver 5000] [--storage 1000] [--frames 10000000] [--minutes 60] [--seed N]`: plays many
+// seeds of all profiles, half of them with the faults of the second stream, and decodes many damaged frames, until all are done or the time
+// is up; prints a report as markdown.
 
 import { Coverage, type Profile } from '../packages/raft-core/src/sim/cluster/index.ts';
 import { SimRandom } from '../packages/raft-core/src/sim/fakes/sim-random.ts';

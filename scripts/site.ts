@@ -1,4 +1,4 @@
-// `npm run docs:site`: builds the documentation site in site/dist, with search. Installs its packages first, which only it needs.
+// `npm run site`: builds the documentation site in site/dist, with search. Installs its packages first, which only it needs.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

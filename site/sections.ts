@@ -81,7 +81,7 @@ export const sections: readonly Section[] = [
   },
 ];
 
-/** Pages that git does not have: `npm run docs:site` makes them from the program. */
+/** Pages that git does not have: `npm run site` makes them from the program. */
 export const generated: readonly string[] = ['api-reference', 'command-reference'];
 
 /** Returns docs/index.md. @param titleOf - the first heading of a page */
@@ -99,7 +99,7 @@ export const indexPage = (titleOf: (page: string) => string): string =>
     ]),
     [
       'The site has two more pages, made from the program: every operation of the API, and every command with all its options.',
-      '`npm run docs:site` builds it, with search, in `site/dist`. A node describes its API at `/v1/sys/internal/specs/openapi`,',
+      '`npm run site` builds it, with search, in `site/dist`. A node describes its API at `/v1/sys/internal/specs/openapi`,',
       'and `transitd help` its commands.',
     ].join('\n'),
   ]

@@ -13,7 +13,7 @@ export interface Options {
   readonly out: string;
 }
 
-export const usage = `npm run bench:growth -- [options]
+export const usage = `node bench/growth.ts [options]
 
   --keys N          largest number of keys; default 1000000
   --versions N      largest number of versions of one key; default 10000

@@ -33,7 +33,7 @@ export interface Options {
   readonly out: string;
 }
 
-export const usage = `npm run bench:http -- [--ours URL --token T] [--peer URL --token T] [options]
+export const usage = `npm run bench -- [--ours URL --token T] [--peer URL --token T] [options]
 
   --ours URL, --peer URL   servers to measure; without --ours the command starts a node and ends it
   --token T                once per URL, that of --ours first

@@ -19,7 +19,7 @@ export interface Options {
   readonly out: string;
 }
 
-export const usage = `npm run bench:scale -- [options]
+export const usage = `node bench/scale.ts [options]
 
   --nodes A,B     numbers of nodes, ascending; three of them are voters, the others learners; default 3,5,9,17,33
   --etcd URL      client address of an etcd that holds the records; default: Raft

@@ -1,4 +1,4 @@
-// The table of allowed imports between the folders of each package. `npm run check:rules -- --arrows PACKAGE` prints the rows that match
+// The table of allowed imports between the folders of each package. `node scripts/check.ts --arrows PACKAGE` prints the rows that match
 // the current imports.
 import type { FolderArrows } from './folders.ts';
 

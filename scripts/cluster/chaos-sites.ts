@@ -1,6 +1,6 @@
-// `npm run chaos:sites [-- --rounds 20] [--seconds 5] [--clients 4] [--delay 0] [--loss 0]`: two clusters of three real processes. In each
-// round the primary is killed as a whole under load, its secondary is promoted, and the former primary follows it. Reports what was lost,
-// and figures.
+// `node scripts/cluster/chaos-sites.ts [--rounds 20] [--seconds 5] [--clients 4] [--delay 0] [--loss 0]`: two clusters of three real
+// processes. In each round the primary is killed as a whole under load, its secondary is promoted, and the former primary follows it.
+// Reports what was lost, and figures.
 import { setTimeout as delay } from 'node:timers/promises';
 import { percentile } from '../../bench/raft/percentile.ts';
 import type { LiveCluster } from '../../test/cluster/harness/live-cluster.ts';

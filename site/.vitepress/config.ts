@@ -1,4 +1,4 @@
-// The documentation site: the pages of docs/ with navigation and search. `npm run docs:site` builds it.
+// The documentation site: the pages of docs/ with navigation and search. `npm run site` builds it.
 import { existsSync, readdirSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { defineConfig } from 'vitepress';

@@ -20,7 +20,7 @@ import { until } from './harness/until.ts';
 import { Workload } from './harness/workload.ts';
 
 const clientToken = z.object({ auth: z.object({ client_token: z.string() }) });
-/** `npm run test:seal-migration` migrates through every type of seal that this machine supports, and back to shares. */
+/** With `SEAL_MIGRATION=chain`, it migrates through every type of seal that this machine supports, and back to shares. */
 const isLong = process.env['SEAL_MIGRATION'] === 'chain';
 
 describe('a cluster that moves to a transit seal', function () {

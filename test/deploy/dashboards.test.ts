@@ -8,7 +8,7 @@ import { root } from '../process/live-server.ts';
 const folder = join(root, 'deploy/grafana/dashboards');
 
 describe('the dashboards', () => {
-  it('are what the generator writes; otherwise run `npm run docs:dashboards`', () => {
+  it('are what the generator writes; otherwise run `npx node scripts/dashboards.ts`', () => {
     const written = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]);
     expect(Object.fromEntries(written)).to.deep.equal(Object.fromEntries(dashboardFiles()));
   });

@@ -1,4 +1,4 @@
-// The documentation site, built as `npm run docs:site` builds it: every link of every page leads somewhere, and a browser shows the pages.
+// The documentation site, built as `npm run site` builds it: every link of every page leads somewhere, and a browser shows the pages.
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// `npm run build:console`: builds the console into src/built.ts.
+// `npm run build`: builds the console into src/built.ts.
 import { writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { builtModule, bundle } from './bundle.ts';

@@ -8,7 +8,7 @@ import { builtModule, bundle } from '../build/bundle.ts';
 const compressedBytesMax = 150 * 1024;
 
 describe('the built console', () => {
-  it('is the build of its sources: run `npm run build:console` after a change', async () => {
+  it('is the build of its sources: run `npm run build` after a change', async () => {
     expect((await bundle()) === readFileSync(builtModule, 'utf8')).to.equal(true);
   });
 

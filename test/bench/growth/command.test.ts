@@ -7,7 +7,7 @@ import { nodeBinary, processMs, root, Workbench } from '../../process/live-serve
 
 const bench = new Workbench();
 
-describe('npm run bench:growth', function () {
+describe('node bench/growth.ts', function () {
   this.timeout(processMs);
   after(() => bench.clean());
 
@@ -33,6 +33,6 @@ describe('npm run bench:growth', function () {
 
   it('names a wrong option', async () => {
     const run = promisify(execFile)(nodeBinary, [join(root, 'bench/growth.ts'), '--keys', '0']);
-    expect(await run.catch(({ stderr }) => stderr)).to.contain('bench:growth: --keys must be a positive integer');
+    expect(await run.catch(({ stderr }) => stderr)).to.contain('bench/growth.ts: --keys must be a positive integer');
   });
 });

@@ -30,7 +30,7 @@ async function run(...args: string[]): Promise<{ readonly table: string[]; reado
   return { table: stdout.split('\n').filter((line) => line.startsWith('| ')), json: JSON.parse(json ?? '') };
 }
 
-describe('npm run bench:http', function () {
+describe('npm run bench', function () {
   this.timeout(processMs);
   after(() => bench.clean());
 

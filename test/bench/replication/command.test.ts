@@ -7,7 +7,7 @@ import { nodeBinary, processMs, root } from '../../process/live-server.ts';
 const run = (...args: readonly string[]): Promise<{ stdout: string; stderr: string }> =>
   promisify(execFile)(nodeBinary, [join(root, 'bench/replication.ts'), ...args]);
 
-describe('npm run bench:replication', function () {
+describe('node bench/replication.ts', function () {
   this.timeout(processMs);
 
   it('prints how fast a secondary catches up, and compares it with the node’s own writes', async () => {

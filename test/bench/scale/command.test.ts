@@ -7,7 +7,7 @@ import { nodeBinary, processMs, root, Workbench } from '../../process/live-serve
 
 const bench = new Workbench();
 
-describe('npm run bench:scale', function () {
+describe('node bench/scale.ts', function () {
   this.timeout(processMs);
   after(() => bench.clean());
 

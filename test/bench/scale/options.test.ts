@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { isLearner, parseOptions } from '../../../bench/scale/options.ts';
 
-describe('the options of bench:scale', () => {
+describe('the options of bench/scale.ts', () => {
   it('are 3 to 33 nodes with Raft by default, of which three are voters', () => {
     const { nodes, etcd, requests } = parseOptions([]);
     expect({ nodes, etcd, requests }).to.deep.equal({ nodes: [3, 5, 9, 17, 33], etcd: undefined, requests: 2000 });

@@ -106,7 +106,7 @@ describe('the Helm chart', function () {
     }
   });
 
-  it('renders the plain manifests; otherwise run `npm run deploy:kubernetes`', async () => {
+  it('renders the plain manifests; otherwise run `npx node scripts/kubernetes-manifests.ts`', async () => {
     expect(readFileSync(manifestsFile, 'utf8')).to.equal(await plainManifests());
   });
 

@@ -30,7 +30,7 @@ export async function render(release: string, ...values: readonly string[]): Pro
 
 /** Returns `deploy/kubernetes/transitd.yaml`. */
 export const plainManifests = async (): Promise<string> =>
-  `# Rendered by \`npm run deploy:kubernetes\` from deploy/helm/transitd with its default values: do not edit.\n${await render('transitd')}`;
+  `# Rendered by \`npx node scripts/kubernetes-manifests.ts\` from deploy/helm/transitd with its default values: do not edit.\n${await render('transitd')}`;
 
 /** Returns the path of the OpenAPI document of Kubernetes. @throws if it has other content than expected, or cannot be downloaded */
 export async function openApiFile(): Promise<string> {

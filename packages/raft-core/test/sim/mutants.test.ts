@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { hunt, mutated } from '../../../../scripts/sim-mutant.ts';
 import { mutants } from './mutants.ts';
 
-/** Found within a few seeds; `npm run sim:mutants` plays the whole list. */
+/** Found within a few seeds; `node scripts/sim-mutants.ts` plays the whole list. */
 const sample = [
   'entries are acknowledged before they are durable',
   'an entry of an earlier term is committed by counting',

@@ -3,7 +3,7 @@ import { hunt, mutated } from './hunt.ts';
 import { replicationMutants } from './mutants.ts';
 import { play } from './play.ts';
 
-/** A few faults that are found soon; `npm run sim:replication -- --mutants` plays the whole list. */
+/** A few faults that are found soon; `node scripts/sim-replication.ts --mutants` plays the whole list. */
 const sample = [
   'a connection outlives its epoch',
   'the writes of a conflict are streamed',
