@@ -3,9 +3,9 @@
 // number of states.
 // States that differ only by the names of the nodes count as one, unless `--names` is given.
 
-import { explore } from '../packages/raft-core/src/sim/exhaustive/explore.ts';
-import { SmallCluster } from '../packages/raft-core/src/sim/exhaustive/small-cluster.ts';
-import { UpToRenaming } from '../packages/raft-core/src/sim/exhaustive/up-to-renaming.ts';
+import { explore } from '../packages/raft-sim/src/exhaustive/explore.ts';
+import { SmallCluster } from '../packages/raft-sim/src/exhaustive/small-cluster.ts';
+import { UpToRenaming } from '../packages/raft-sim/src/exhaustive/up-to-renaming.ts';
 import { parseArgs } from './parse-args.ts';
 
 const { values } = parseArgs({

@@ -1,15 +1,15 @@
-// A copy of a package with one fault planted in it.
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+// A copy of the simulated packages with one fault planted in it.
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Profile } from '../packages/raft-core/src/sim/cluster/index.ts';
-import { type Folders, ownFolders } from './sim-player.ts';
+import type { Profile } from '../packages/raft-sim/src/cluster/index.ts';
+import { ownPackages } from './sim-player.ts';
 import { type Outcome, playSeeds, seedsFrom } from './sim-pool.ts';
 
 /** One fault in one place: `find` occurs once in the file, and `replace` takes its place. */
 export interface Mutant {
   readonly name: string;
-  /** Path within `storage-fsm` for the profile `storage`, otherwise within `raft-core`. */
+  /** Path within `packages`. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
@@ -19,26 +19,35 @@ export interface Mutant {
   readonly extra?: boolean;
 }
 
-const packageOf = ({ profile }: Mutant): keyof Folders => (profile === 'storage' ? 'storage' : 'raftCore');
+/** The packages that a simulation runs. */
+const simulated = ['raft-core', 'raft-sim', 'storage-fsm'];
 
 /** Returns the text of the file with the fault in it. @throws Error if the patch does not apply to exactly one place */
-export function mutated(mutant: Mutant): string {
-  const { name, file, find, replace } = mutant;
-  const text = readFileSync(join(ownFolders[packageOf(mutant)], file), 'utf8');
+export function mutated({ name, file, find, replace }: Mutant): string {
+  const text = readFileSync(join(ownPackages, file), 'utf8');
   const parts = text.split(find);
   if (parts.length !== 2) throw new Error(`'${name}': 'find' occurs ${parts.length - 1} times in ${file}, not once`);
   return parts.join(replace);
 }
 
-/** Copies the package and plants the fault in the copy; the caller removes `folder`. */
-export function copyWith(mutant: Mutant): { readonly folder: string; readonly folders: Folders } {
+/**
+ * Copies the simulated packages and plants the fault in the copy; the caller removes `folder`. The copies import each other, because
+ * `packages/node_modules` precedes the workspace's `node_modules`, from which they take only libraries.
+ */
+export function copyWith(mutant: Mutant): { readonly folder: string; readonly packages: string } {
   const text = mutated(mutant);
-  const own = ownFolders[packageOf(mutant)];
   const folder = mkdtempSync(join(tmpdir(), 'mutant-'));
-  for (const part of ['src', 'test', 'package.json']) cpSync(join(own, part), join(folder, part), { recursive: true });
+  const packages = join(folder, 'packages');
+  const links = join(packages, 'node_modules/@transitd');
+  mkdirSync(links, { recursive: true });
   symlinkSync(join(import.meta.dirname, '../node_modules'), join(folder, 'node_modules'));
-  writeFileSync(join(folder, mutant.file), text);
-  return { folder, folders: { ...ownFolders, [packageOf(mutant)]: folder } };
+  for (const name of simulated) {
+    for (const part of ['src', 'test', 'package.json'])
+      cpSync(join(ownPackages, name, part), join(packages, name, part), { recursive: true });
+    symlinkSync(join(packages, name), join(links, name));
+  }
+  writeFileSync(join(packages, mutant.file), text);
+  return { folder, packages };
 }
 
 export interface Catch {
@@ -52,7 +61,7 @@ export async function hunt(
   mutant: Mutant,
   { seeds, events, firstSeed = 1, threads }: { seeds: number; events: number; firstSeed?: number; threads?: number },
 ): Promise<Catch | undefined> {
-  const { folder, folders } = copyWith(mutant);
+  const { folder, packages } = copyWith(mutant);
   try {
     let played = 0;
     let caught: Catch | undefined;
@@ -64,7 +73,7 @@ export async function hunt(
         caught = { outcome, played };
         return 'stop';
       },
-      { folders, ...(threads === undefined ? {} : { threads }) },
+      { packages, ...(threads === undefined ? {} : { threads }) },
     );
     return caught;
   } finally {

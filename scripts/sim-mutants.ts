@@ -1,7 +1,7 @@
-// `node scripts/sim-mutants.ts [--seeds N] [--only TEXT]`: plants each fault of the packages' test/sim/mutants.ts into a copy, and prints
-// as markdown which seed finds it. Fails if one is not found.
+// `node scripts/sim-mutants.ts [--seeds N] [--only TEXT]`: plants each fault of raft-sim's and storage-fsm's mutants.ts into a copy, and
+// prints as markdown which seed finds it. Fails if one is not found.
 
-import { mutants } from '../packages/raft-core/test/sim/mutants.ts';
+import { mutants } from '../packages/raft-sim/test/mutants.ts';
 import { storageMutants } from '../packages/storage-fsm/test/sim/mutants.ts';
 import { parseArgs } from './parse-args.ts';
 import { hunt } from './sim-mutant.ts';

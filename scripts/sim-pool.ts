@@ -1,8 +1,8 @@
 // Plays many seeds of the simulator on all cores.
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { CoverageEvent, Profile, RunResult } from '../packages/raft-core/src/sim/cluster/index.ts';
-import { type Folders, ownFolders } from './sim-player.ts';
+import type { CoverageEvent, Profile, RunResult } from '../packages/raft-sim/src/cluster/index.ts';
+import { ownPackages } from './sim-player.ts';
 
 export interface Job {
   readonly seed: number;
@@ -19,8 +19,8 @@ export interface Outcome extends Omit<RunResult, 'coverage'> {
 }
 
 export interface PoolOptions {
-  /** The packages to simulate. */
-  readonly folders?: Folders;
+  /** The folder of the packages to simulate. */
+  readonly packages?: string;
   readonly threads?: number;
   /** Jobs sent to a thread at a time. */
   readonly batch?: number;
@@ -36,7 +36,7 @@ const BATCH_MS = 240_000;
 export async function playSeeds(
   jobs: Iterable<Job>,
   onOutcome: (outcome: Outcome) => 'stop' | undefined,
-  { folders = ownFolders, threads = availableParallelism(), batch = 5 }: PoolOptions = {},
+  { packages = ownPackages, threads = availableParallelism(), batch = 5 }: PoolOptions = {},
 ): Promise<void> {
   const queue = jobs[Symbol.iterator]();
   let stopped = false;
@@ -50,7 +50,7 @@ export async function playSeeds(
     return taken;
   };
   const thread = async (): Promise<void> => {
-    const worker = new Worker(new URL('./sim-worker.ts', import.meta.url), { workerData: { folders } });
+    const worker = new Worker(new URL('./sim-worker.ts', import.meta.url), { workerData: { packages } });
     let limit: NodeJS.Timeout | undefined;
     try {
       await new Promise<void>((resolve, reject) => {

@@ -1,13 +1,13 @@
 // `node scripts/sim-shrink.ts --seed N [--profile core|driver|storage] [--events N] [--extra] [--name N] [--mutant TEXT]`: makes a failing
-// run as small as possible and stores it in test/sim/regressions, where the tests play it from then on. With `--mutant`, it shrinks a run
+// run as small as possible and stores it among the kept runs, where the tests play it from then on. With `--mutant`, it shrinks a run
 // that finds that planted fault.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { mutants } from '../packages/raft-core/test/sim/mutants.ts';
+import { mutants } from '../packages/raft-sim/test/mutants.ts';
 import { storageMutants } from '../packages/storage-fsm/test/sim/mutants.ts';
 import { parseArgs } from './parse-args.ts';
 import { copyWith } from './sim-mutant.ts';
-import { ownFolders, playerOn } from './sim-player.ts';
+import { ownPackages, playerOn } from './sim-player.ts';
 import { profileNamed } from './sim-pool.ts';
 
 const { values } = parseArgs({
@@ -22,7 +22,7 @@ const { values } = parseArgs({
 });
 const mutant = [...mutants, ...storageMutants].find(({ name }) => values.mutant !== undefined && name.includes(values.mutant));
 const copy = mutant === undefined ? undefined : copyWith(mutant);
-const { configOf, play, shrink } = await playerOn(copy?.folders ?? ownFolders);
+const { configOf, play, shrink } = await playerOn(copy?.packages ?? ownPackages);
 const profile = profileNamed(values.profile);
 const seed = Number(values.seed);
 const config = configOf({ seed, profile, events: Number(values.events), extra: values.extra });
@@ -38,7 +38,7 @@ const small = await shrink(config, async (smaller) => {
   tries += 1;
   return (await play(smaller)).failure?.rule === failure.rule;
 });
-const folder = join(profile === 'storage' ? ownFolders.storage : ownFolders.raftCore, 'test/sim/regressions');
+const folder = join(ownPackages, profile === 'storage' ? 'storage-fsm/test/sim/regressions' : 'raft-sim/test/regressions');
 const name = values.name ?? `${profile}-${seed}`;
 mkdirSync(folder, { recursive: true });
 const file = join(folder, `${name}.json`);

@@ -2,11 +2,11 @@
 // seeds of all profiles, half of them with the faults of the second stream, and decodes many damaged frames, until all are done or the time
 // is up; prints a report as markdown.
 
-import { Coverage, type Profile } from '../packages/raft-core/src/sim/cluster/index.ts';
-import { SimRandom } from '../packages/raft-core/src/sim/fakes/sim-random.ts';
 import { encodeMessage } from '../packages/raft-core/src/wire/message.ts';
 import { sampleMessages } from '../packages/raft-core/test/wire/arbitrary-message.ts';
-import { mutated } from '../packages/raft-core/test/wire/mutated-frame.ts';
+import { Coverage, type Profile } from '../packages/raft-sim/src/cluster/index.ts';
+import { SimRandom } from '../packages/raft-sim/src/fakes/sim-random.ts';
+import { mutated } from '../packages/raft-sim/test/wire/mutated-frame.ts';
 import { parseArgs } from './parse-args.ts';
 import { playSeeds, seedsFrom } from './sim-pool.ts';
 

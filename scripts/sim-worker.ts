@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { playerOn } from './sim-player.ts';
 import type { Job, Outcome } from './sim-pool.ts';
 
-const { configOf, play } = await playerOn(workerData.folders);
+const { configOf, play } = await playerOn(workerData.packages);
 
 parentPort?.on('message', async (jobs: readonly Job[]) => {
   const outcomes: Outcome[] = [];

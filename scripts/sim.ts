@@ -1,9 +1,9 @@
 // `npm run sim -- --seed N [--profile core|driver|storage] [--events N] [--trace]`: plays one seed, always in the same way. `--extra` adds
 // the faults of the second stream, `--count N` plays N seeds on all cores, starting with that one. `--file F` plays a recorded run.
 import { readFileSync } from 'node:fs';
-import { Coverage, formatLine, type SimConfig } from '../packages/raft-core/src/sim/cluster/index.ts';
+import { Coverage, formatLine, type SimConfig } from '../packages/raft-sim/src/cluster/index.ts';
 import { parseArgs } from './parse-args.ts';
-import { ownFolders, playerOn } from './sim-player.ts';
+import { ownPackages, playerOn } from './sim-player.ts';
 import { playSeeds, profileNamed, seedsFrom } from './sim-pool.ts';
 
 const { values } = parseArgs({
@@ -25,7 +25,7 @@ if (count > 1) await playMany();
 else await playOne();
 
 async function playOne(): Promise<void> {
-  const { configOf, play } = await playerOn(ownFolders);
+  const { configOf, play } = await playerOn(ownPackages);
   const config: SimConfig =
     values.file === undefined ? configOf({ ...job, seed }) : JSON.parse(readFileSync(values.file, 'utf8')).config;
   const result = await play(config, values.trace ? (line) => console.log(formatLine(line)) : undefined);

@@ -38,7 +38,7 @@ export function thirdPartyOf(names: readonly string[], kind: 'dependencies' | 'o
 export function copyCompiled(name: string, to: string): void {
   const folder = join(root, 'packages', name);
   for (const source of readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' }).sort()) {
-    if (!source.endsWith('.ts') || source.startsWith('sim/')) continue;
+    if (!source.endsWith('.ts')) continue;
     for (const extension of ['.js', '.d.ts']) {
       const file = source.replace(/\.ts$/, extension);
       mkdirSync(dirname(join(to, 'dist', file)), { recursive: true });

@@ -7,6 +7,7 @@ const filesMax = 3;
 /** Suites without processes and sockets: a busy machine cannot make them fail. */
 const pure = [
   'packages/raft-core',
+  'packages/raft-sim',
   'packages/storage-fsm',
   'packages/replication',
   'packages/transit-engine',

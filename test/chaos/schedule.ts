@@ -1,5 +1,5 @@
 // Draws from a seed which faults strike which nodes. The same seed gives the same schedule on every machine.
-import { SimRandom } from '@transitd/raft-core/sim';
+import { SimRandom } from '@transitd/raft-sim';
 import type { Fault } from '../cluster/harness/faults.ts';
 
 export interface Strike {

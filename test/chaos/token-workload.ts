@@ -1,6 +1,6 @@
 // Clients that create, use and revoke tokens through any node while faults strike the cluster.
 import { setTimeout as delay } from 'node:timers/promises';
-import { SimRandom } from '@transitd/raft-core/sim';
+import { SimRandom } from '@transitd/raft-sim';
 import type { LiveCluster } from '../cluster/harness/live-cluster.ts';
 import type { LiveNode } from '../cluster/harness/live-node.ts';
 import { attempt } from '../cluster/harness/outcome.ts';

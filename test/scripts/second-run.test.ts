@@ -24,7 +24,7 @@ describe('the second run of failed tests', () => {
       'names the seed of a property',
       file('packages/api/test/a.test.ts', ['Property failed after 3 tests\n{ seed: 17 }'], 'packages/api'),
     ],
-    ['is in a simulation', file('packages/raft-core/test/sim/play.test.ts', ['a leader lacks an entry'], 'packages/raft-core')],
+    ['is in a simulation', file('packages/raft-sim/test/play.test.ts', ['a leader lacks an entry'], 'packages/raft-sim')],
     ['reports a lost write', file('test/cluster/faults.test.ts', ['1 acknowledged write is lost'])],
     ['tests acknowledged writes', file('test/cluster/a.test.ts', ['1 !== 2'], '', 'loses no acknowledged write')],
     ['tests what survives a fault', file('test/cluster/a.test.ts', ['1 !== 2'], '', 'and its writes survive')],

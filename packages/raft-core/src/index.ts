@@ -1,10 +1,19 @@
 export { ClockJump, type ClockReading } from './clock-jump.ts';
 export { clockRateError, outlastedBy, outlasting, undetectedPauseMs } from './clock-rates.ts';
 export { type Changed, changeConf } from './confchange/change.ts';
-export { bootstrapBase, flawOf, membersOf, soleVoter, votersOf } from './confchange/conf-state.ts';
+export { bootstrapBase, flawOf, isVoter, membersOf, soleVoter, votersOf } from './confchange/conf-state.ts';
 export type { CoverageEvent, Observe } from './core/contract/coverage-events.ts';
 export { type RaftLimits, raftLimits } from './core/contract/limits.ts';
-export type { ConfRefusal, CoreEvent, CoreRefusal, PeerStatus, RaftCore, Ready, Status } from './core/contract/raft-core.ts';
+export type {
+  ConfRefusal,
+  CoreEvent,
+  CoreRefusal,
+  PeerStatus,
+  ProposeResult,
+  RaftCore,
+  Ready,
+  Status,
+} from './core/contract/raft-core.ts';
 export { Raft, type RaftOptions } from './core/raft.ts';
 export { Driver } from './driver/driver.ts';
 export { type DriverLimits, driverLimits } from './driver/limits.ts';

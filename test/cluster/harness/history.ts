@@ -1,5 +1,5 @@
 // Records the calls of clients and their results, key by key, and translates them for the linearizability checker.
-import { checkLinearizable, type Operation, type Verdict, withSeenEffects } from '@transitd/raft-core/sim';
+import { checkLinearizable, type Operation, type Verdict, withSeenEffects } from '@transitd/raft-sim';
 
 /**
  * A `setting` is a number that clients store in a key. Every call stores a different number; 0 means that the key does not exist.

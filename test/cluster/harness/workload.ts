@@ -1,6 +1,6 @@
 // Clients that create, set, rotate, read and delete keys through any node while faults strike the cluster.
 import { setTimeout as delay } from 'node:timers/promises';
-import { SimRandom } from '@transitd/raft-core/sim';
+import { SimRandom } from '@transitd/raft-sim';
 import { type Answer, base64 } from '../../process/live-server.ts';
 import { planted } from '../../process/secret-watch.ts';
 import { type Asked, History, type KeyKind } from './history.ts';

@@ -1,6 +1,6 @@
 // The active node of a cluster whose members run different releases. Its decisions are the real ones; its log is an array.
 import type { ConfRefusalReason, NodeId, PeerStatus, ProposalOutcome } from '@transitd/raft-core';
-import { SimRandom } from '@transitd/raft-core/sim';
+import { SimRandom } from '@transitd/raft-sim';
 import { type CommitResult, type LevelRange, type Store, StoreError, supportedLevels } from '@transitd/storage-fsm';
 import { admit } from '../../src/join/admission.ts';
 import { FeatureLevelControl } from '../../src/maintenance/feature-level-control.ts';

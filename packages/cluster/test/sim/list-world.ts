@@ -1,5 +1,5 @@
 import type { NodeId } from '@transitd/raft-core';
-import { SimRandom } from '@transitd/raft-core/sim';
+import { SimRandom } from '@transitd/raft-sim';
 import type { NodeIdentity } from '../../src/membership/identity.ts';
 import {
   certificateShown,

@@ -9,7 +9,7 @@ import {
   Trace,
   Violation,
   withExtraFaults,
-} from '@transitd/raft-core/sim';
+} from '@transitd/raft-sim';
 import { readRoleOf } from '../../src/ports/read-role.ts';
 import { Heartbeats } from '../../src/standbys/heartbeats.ts';
 import { Standbys } from '../../src/standbys/standbys.ts';

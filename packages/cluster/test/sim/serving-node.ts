@@ -1,6 +1,6 @@
 import { freshForIntervals } from '@transitd/health';
 import { type Grant, type LogIndex, membersOf, type NodeId } from '@transitd/raft-core';
-import type { Incarnation, Member } from '@transitd/raft-core/sim';
+import type { Incarnation, Member } from '@transitd/raft-sim';
 import { confirmWithinMs } from '../../src/node-calls.ts';
 import type { ReadRole, readRoleOf } from '../../src/ports/read-role.ts';
 import type { Heartbeats } from '../../src/standbys/heartbeats.ts';

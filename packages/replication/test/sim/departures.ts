@@ -1,4 +1,4 @@
-import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
+import type { SimClock, SimRandom } from '@transitd/raft-sim';
 import type { Promotions } from './promotions.ts';
 import { keyPaths, keyringPath, type Site } from './site.ts';
 

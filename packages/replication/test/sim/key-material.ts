@@ -1,4 +1,4 @@
-import type { SimRandom } from '@transitd/raft-core/sim';
+import type { SimRandom } from '@transitd/raft-sim';
 import type { Cursor, ReplicationState } from '@transitd/storage-fsm';
 import { type AcknowledgeSettings, acknowledgementOf } from '../../src/index.ts';
 import { holds } from './oracle.ts';

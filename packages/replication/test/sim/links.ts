@@ -1,4 +1,4 @@
-import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
+import type { SimClock, SimRandom } from '@transitd/raft-sim';
 import { decodeFrame, type Frame } from '../../src/index.ts';
 import type { Site } from './site.ts';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
+import type { SimClock, SimRandom } from '@transitd/raft-sim';
 import { cursorOf, type ReplicationState, type ReplicationStep, StoreError, type Write } from '@transitd/storage-fsm';
 import { type PromotableCluster, type Promote, PromotionControl, ReplicationError } from '../../src/index.ts';
 import { holds, type Oracle } from './oracle.ts';

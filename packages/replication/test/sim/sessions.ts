@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
+import type { SimClock, SimRandom } from '@transitd/raft-sim';
 import {
   continues,
   cursorOf,

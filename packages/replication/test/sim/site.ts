@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Entry } from '@transitd/raft-core';
-import type { SimClock, SimRandom } from '@transitd/raft-core/sim';
+import type { SimClock, SimRandom } from '@transitd/raft-sim';
 import {
   decodeTransaction,
   encodeTransaction,

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { clockRateError } from '@transitd/raft-core';
-import { SimClock, SimRandom } from '@transitd/raft-core/sim';
+import { SimClock, SimRandom } from '@transitd/raft-sim';
 import { cursorOf, featureLevels, type ReplicationStep, type Transaction } from '@transitd/storage-fsm';
 import { localPrefixes } from '../../src/index.ts';
 import { Departures } from './departures.ts';

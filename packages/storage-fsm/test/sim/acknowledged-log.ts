@@ -1,5 +1,5 @@
 import type { Entry, HardState, LogIndex, LogStart, LogWrite, NodeId, SnapshotMeta } from '@transitd/raft-core';
-import { type DurableLog, holds } from '@transitd/raft-core/sim';
+import { type DurableLog, holds } from '@transitd/raft-sim';
 
 /** The acknowledged content of a log, over all its incarnations: a later start must never find less. */
 export class AcknowledgedLog implements DurableLog {

@@ -1,4 +1,4 @@
-import type { DiskPart, StorageRun } from '@transitd/raft-core/sim';
+import type { DiskPart, StorageRun } from '@transitd/raft-sim';
 import type { DiskOperation } from '../directory/memory-disk.ts';
 
 /** The operations that take time on a real disk; all others only touch the page cache. */

@@ -1,4 +1,4 @@
-import { type RunResult, runSimulationOn, type SimConfig, type TraceLine } from '@transitd/raft-core/sim';
+import { type RunResult, runSimulationOn, type SimConfig, type TraceLine } from '@transitd/raft-sim';
 import { SegmentStorage } from './segment-storage.ts';
 
 /** Runs after all promise callbacks, which wait for nothing outside the simulation. */

@@ -1,5 +1,5 @@
 import type { Entry, LogIndex, NodeId } from '@transitd/raft-core';
-import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/raft-core/sim';
+import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/raft-sim';
 import { StorageFailed } from '../../src/errors.ts';
 import { raiseFormat } from '../../src/level/raise-codec.ts';
 import type { KeyValueMachine } from '../../src/state/state-machine.ts';

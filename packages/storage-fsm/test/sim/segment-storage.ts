@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { LogDamage, type LogIndex, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
-import { DiskError, holds, type NodeStorage, type OpenStorage, type SimRandom, type StorageRun } from '@transitd/raft-core/sim';
+import { DiskError, holds, type NodeStorage, type OpenStorage, type SimRandom, type StorageRun } from '@transitd/raft-sim';
 import { createNode, hasNode, nodePaths } from '../../src/directory/node-directory.ts';
 import { StorageDamaged, StorageFailed } from '../../src/errors.ts';
 import type { LogRecord } from '../../src/log/record.ts';

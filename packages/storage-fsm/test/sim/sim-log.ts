@@ -1,5 +1,5 @@
 import type { Done, Entry, LogIndex, LogStart, LogStore, LogWrite, SnapshotMeta } from '@transitd/raft-core';
-import type { StorageRun } from '@transitd/raft-core/sim';
+import type { StorageRun } from '@transitd/raft-sim';
 import type { SegmentLog } from '../../src/log/segment-log.ts';
 import type { AcknowledgedLog } from './acknowledged-log.ts';
 

@@ -1,4 +1,4 @@
-import { configOf } from '@transitd/raft-core/sim';
+import { configOf } from '@transitd/raft-sim';
 import { expect } from 'chai';
 import { hunt, mutated } from '../../../../scripts/sim-mutant.ts';
 import { commandOf, type Outcome, playSeeds, seedsFrom } from '../../../../scripts/sim-pool.ts';

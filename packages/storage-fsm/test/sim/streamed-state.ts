@@ -1,5 +1,5 @@
 import type { Done, LogIndex, NodeId, SnapshotMeta } from '@transitd/raft-core';
-import type { SnapshotStreams, SnapshotWire } from '@transitd/raft-core/sim';
+import type { SnapshotStreams, SnapshotWire } from '@transitd/raft-sim';
 import { NodeSnapshots, type NodeSnapshotsOptions } from '../../src/snapshot/node-snapshots.ts';
 import type { AcknowledgedLog } from './acknowledged-log.ts';
 import type { Tombstones } from './tombstones.ts';
