@@ -24,6 +24,7 @@ export {
   credential,
   duration,
   type Field,
+  type FieldDetail,
   type FieldKind,
   type FieldSchema,
   ignoredField,

@@ -1,9 +1,8 @@
-import type { SecretId } from '@transitd/access';
+import type { AppRole, SecretId } from '@transitd/access';
 import { checkJsonLimits, runAtOnce } from '@transitd/event-loop';
 import {
   any,
   bool,
-  boolean,
   checkTextLength,
   credential,
   dataReply,
@@ -21,21 +20,30 @@ import {
   string,
   text,
   textCharsMax,
-  texts,
   textsByName,
   time,
   writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
-import { type Call, type GuardedOperation, pathParam, type Route } from '../operation/operation.ts';
-import { cidrSpellings } from '../operation/spellings.ts';
+import { memberSchemas, membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
+import { type Call, found, type GuardedOperation, namesReply, pathParam, type Route } from '../operation/operation.ts';
+import { cidrs } from '../operation/spellings.ts';
 import { type MethodContext, type MethodHandler, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
-import { cidrList, tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
+import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 
 type Named = Pick<Call, 'params'>;
 
 const nameIn = (call: Named): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
+
+/** Fields of a role itself; `token_policies` and the other settings of its tokens are `tokenFields`. */
+export const ownFields = {
+  bind_secret_id: bool('Require a secret ID at login', { default: true }),
+  secret_id_bound_cidrs: cidrs('CIDR blocks from which secret IDs may be used'),
+  bound_cidr_list: cidrs('Alias of `secret_id_bound_cidrs`', { aliasOf: 'secret_id_bound_cidrs' }),
+  secret_id_num_uses: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
+  secret_id_ttl: duration('TTL of a secret ID; 0 for no expiry'),
+} as const satisfies FieldSchema;
 
 /** Exported because the roles of `approle` and `jwt` share their paths; see roles.ts. */
 export const writeAppRole = methodHandler({
@@ -43,60 +51,32 @@ export const writeAppRole = methodHandler({
   takes: {
     name,
     role_id: credential('Role ID, which logins send; random if omitted'),
-    bind_secret_id: bool('Require a secret ID at login', { default: true }),
-    secret_id_bound_cidrs: texts('CIDR blocks from which secret IDs may be used', { spellings: cidrSpellings }),
-    bound_cidr_list: texts('Alias of `secret_id_bound_cidrs`', {
-      aliasOf: 'secret_id_bound_cidrs',
-      spellings: cidrSpellings,
-    }),
-    secret_id_num_uses: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
-    secret_id_ttl: duration('TTL of a secret ID; 0 for no expiry'),
+    ...ownFields,
     ...tokenFields,
   },
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
     await services.logins.approle.write(mount, nameIn(call), {
+      ...propertiesIn(ownFields, values),
       roleId: values.role_id || undefined,
-      bindSecretId: values.bind_secret_id,
-      secretIdBoundCidrs: cidrList(values.secret_id_bound_cidrs ?? values.bound_cidr_list),
-      secretIdNumUses: values.secret_id_num_uses,
-      secretIdTtlS: values.secret_id_ttl,
       token: tokenSettingsOf(values),
     });
     return writtenReply(warnings);
   },
 });
 
-async function requireRole({ services, mount }: MethodContext, call: Named) {
-  const found = await services.logins.approle.roles.find(mount.id, nameIn(call));
-  if (found === undefined) throw new RequestError('not_found', '');
-  return found.value;
-}
+export const requireRole = async ({ services, mount }: MethodContext, call: Named): Promise<AppRole> =>
+  found(await services.logins.approle.roles.find(mount.id, nameIn(call))).value;
 
 export const readAppRole = methodHandler({
   about: 'Read a role',
   takes: { name },
   answers: answers.data(
-    object({
-      bind_secret_id: boolean,
-      local_secret_ids: { const: false },
-      secret_id_bound_cidrs: list(string),
-      secret_id_num_uses: integer,
-      secret_id_ttl: integer,
-      ...tokenSettingsMembers,
-    }),
+    object(sorted({ ...memberSchemas(ownFields), local_secret_ids: { const: false }, ...tokenSettingsMembers })),
   ),
   run: async (context, call) => {
     const role = await requireRole(context, call);
-    const data = {
-      bind_secret_id: role.bindSecretId,
-      local_secret_ids: false,
-      secret_id_bound_cidrs: role.secretIdBoundCidrs,
-      secret_id_num_uses: role.secretIdNumUses,
-      secret_id_ttl: role.secretIdTtlS,
-      ...tokenSettingsJson(role.token),
-    };
-    return dataReply(data);
+    return dataReply(sorted({ ...membersIn(ownFields, role), local_secret_ids: false, ...tokenSettingsJson(role.token) }));
   },
 });
 
@@ -113,11 +93,7 @@ export const deleteAppRole = methodHandler({
 export const listAppRoles = methodHandler({
   about: 'List role names',
   answers: answers.names,
-  run: async ({ services, mount }) => {
-    const keys = await services.logins.approle.roles.list(mount.id);
-    if (keys.length === 0) throw new RequestError('not_found', '');
-    return dataReply({ keys });
-  },
+  run: async ({ services, mount }) => namesReply(await services.logins.approle.roles.list(mount.id)),
 });
 
 const readRoleId = methodHandler({
@@ -167,12 +143,11 @@ const metadataLimits = {
 };
 
 const secretIdFields = {
-  name,
   metadata: any('Metadata of the secret ID: an object with string values; returned on lookup', {
     shape: { type: ['object', 'string'], additionalProperties: string },
   }),
-  cidr_list: texts('CIDR blocks from which the secret ID may be used', { spellings: cidrSpellings }),
-  token_bound_cidrs: texts('CIDR blocks from which tokens created with the secret ID may be used', { spellings: cidrSpellings }),
+  cidr_list: cidrs('CIDR blocks from which the secret ID may be used', { property: 'cidrs' }),
+  token_bound_cidrs: cidrs('CIDR blocks from which tokens created with the secret ID may be used'),
   num_uses: int('Maximum number of uses', { min: 0 }),
   ttl: duration('TTL of the secret ID'),
 } as const satisfies FieldSchema;
@@ -184,17 +159,14 @@ const createdSecretId = answers.data(
 const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: ReturnType<typeof text> }): MethodHandler =>
   methodHandler({
     about: 'Create a secret ID for the role',
-    takes,
+    takes: { name, ...takes },
     answers: createdSecretId,
     run: async ({ services, mount }, { values, warnings, ...call }) => {
       const given = 'secret_id' in takes ? values.secret_id : undefined;
       if ('secret_id' in takes && !given) throw new RequestError('invalid_request', 'missing secret_id');
       const { secretId, secret } = await services.logins.approle.createSecretId(mount, nameIn(call), {
+        ...propertiesIn(secretIdFields, values),
         secretId: given,
-        cidrs: cidrList(values.cidr_list),
-        tokenBoundCidrs: cidrList(values.token_bound_cidrs),
-        numUses: values.num_uses,
-        ttlS: values.ttl,
         meta: metadataOf(values.metadata),
       });
       const data = {
@@ -214,11 +186,7 @@ const listSecretIds = methodHandler({
   about: 'List accessors of secret IDs',
   takes: { name },
   answers: answers.names,
-  run: async ({ services, mount }, call) => {
-    const keys = await services.logins.approle.secretIdAccessors(mount, nameIn(call));
-    if (keys.length === 0) throw new RequestError('not_found', '');
-    return dataReply({ keys });
-  },
+  run: async ({ services, mount }, call) => namesReply(await services.logins.approle.secretIdAccessors(mount, nameIn(call))),
 });
 
 const secretJson = (secret: SecretId): object => ({
@@ -267,9 +235,8 @@ const lookUpSecretId = (way: Way): MethodHandler =>
     takes: wayFields(way),
     answers: answers.data(secretSchema),
     run: async ({ services, mount }, { values, ...call }) => {
-      const found = await services.logins.approle.findSecretId(mount, nameIn(call), secretNamed(way, values[way]));
-      if (found === undefined) throw new RequestError('not_found', '');
-      return dataReply(secretJson(found));
+      const secret = await services.logins.approle.findSecretId(mount, nameIn(call), secretNamed(way, values[way]));
+      return dataReply(secretJson(found(secret)));
     },
   });
 

@@ -5,7 +5,6 @@ import {
   dataReply,
   duration,
   type FieldSchema,
-  integer,
   type JsonValue,
   list,
   map,
@@ -21,7 +20,8 @@ import {
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { inertIn, inertMembers, inertOfJwt, inertOfJwtRole, unsupportedOfJwt } from '../operation/inert-fields.ts';
-import { type Call, pathParam, type Route } from '../operation/operation.ts';
+import { memberSchemas, membersIn, propertiesIn } from '../operation/kept-fields.ts';
+import { type Call, found, namesReply, pathParam, type Route } from '../operation/operation.ts';
 import { urlSpellings } from '../operation/spellings.ts';
 import { methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
@@ -61,16 +61,14 @@ function groupPolicies(value: JsonValue | undefined): Readonly<Record<string, re
 const configFields = {
   jwt_validation_pubkeys: any(
     'Public keys in PEM. Set exactly one of `jwt_validation_pubkeys`, `jwks`, `jwks_file` and `jwks_url`',
-    {
-      shape: { type: 'array', items: { type: 'string' } },
-    },
+    { shape: { type: 'array', items: { type: 'string' } }, property: 'keys' },
   ),
   jwks: any('JSON Web Key Set, as an object or as JSON text', { shape: { type: ['object', 'string'] } }),
-  jwks_file: text('Name of a key set in the configuration file of the node'),
-  jwks_url: text('HTTPS URL of a key set', { spellings: urlSpellings }),
-  jwks_ca_pem: text('CA certificates in PEM, to verify the server of `jwks_url`'),
-  bound_issuer: text('Required `iss` claim'),
-  jwt_supported_algs: texts('Accepted signature algorithms'),
+  jwks_file: text('Name of a key set in the configuration file of the node', { property: 'file' }),
+  jwks_url: text('HTTPS URL of a key set', { spellings: urlSpellings, property: 'url' }),
+  jwks_ca_pem: text('CA certificates in PEM, to verify the server of `jwks_url`', { property: 'urlCa' }),
+  bound_issuer: text('Required `iss` claim', { property: 'issuer' }),
+  jwt_supported_algs: texts('Accepted signature algorithms', { property: 'algorithms' }),
   default_role: text('Role for logins that name no role'),
   ...inertOfJwt,
   ...unsupportedOfJwt,
@@ -83,15 +81,10 @@ const configure = methodHandler({
   run: async ({ services, mount }, { values, warnings }) => {
     const { jwks, jwt_validation_pubkeys: pubkeys } = values;
     await services.logins.jwt.configure(mount, {
+      ...propertiesIn(configFields, values),
       // A string is not split at commas: PEM contains no commas, and clients send several keys as a list.
       keys: typeof pubkeys === 'string' ? [pubkeys] : textList('jwt_validation_pubkeys', pubkeys),
       jwks: jwks === undefined || typeof jwks === 'string' ? jwks : JSON.stringify(jwks),
-      file: values.jwks_file,
-      url: values.jwks_url,
-      urlCa: values.jwks_ca_pem,
-      issuer: values.bound_issuer,
-      algorithms: values.jwt_supported_algs,
-      defaultRole: values.default_role,
       inert: inertIn(inertOfJwt, values),
     });
     return writtenReply(warnings);
@@ -101,42 +94,18 @@ const configure = methodHandler({
 const readConfig = methodHandler({
   about: 'Read the configuration of the method',
   answers: answers.data(
-    object({
-      jwt_validation_pubkeys: list(string),
-      jwks: string,
-      jwks_file: string,
-      jwks_url: string,
-      jwks_ca_pem: string,
-      bound_issuer: string,
-      jwt_supported_algs: list(string),
-      default_role: string,
-      ...inertMembers(inertOfJwt),
-    }),
+    object({ ...memberSchemas(configFields), jwt_validation_pubkeys: list(string), jwks: string, ...inertMembers(inertOfJwt) }),
   ),
   run: async ({ services, mount }) => {
-    const config = await services.logins.jwt.config(mount);
-    if (config === undefined) throw new RequestError('not_found', '');
-    const data = {
-      jwt_validation_pubkeys: config.keys,
-      jwks: config.jwks,
-      jwks_file: config.file,
-      jwks_url: config.url,
-      jwks_ca_pem: config.urlCa,
-      bound_issuer: config.issuer,
-      jwt_supported_algs: config.algorithms,
-      default_role: config.defaultRole,
-      namespace_in_state: true,
-      ...config.inert,
-    };
-    return dataReply(data);
+    const config = found(await services.logins.jwt.config(mount));
+    return dataReply({ ...membersIn(configFields, config), namespace_in_state: true, ...config.inert });
   },
 });
 
-const roleFields = {
-  name,
-  role_type: text('Role type', { oneOf: ['jwt'], default: 'jwt' }),
-  bound_audiences: texts('Accepted audiences: `aud` must contain one of them'),
-  bound_subject: text('Required `sub` claim'),
+/** Fields of a role itself; `role_type` is always the same, and the settings of its tokens are `tokenFields`. */
+const ownFields = {
+  bound_audiences: texts('Accepted audiences: `aud` must contain one of them', { dropsEmpty: true, property: 'audiences' }),
+  bound_subject: text('Required `sub` claim', { property: 'subject' }),
   user_claim: text('Claim that identifies the user'),
   bound_claims: any('Required claims: for each claim, a value or a list of accepted values', { shape: map(anything) }),
   bound_claims_type: text('How the values of `bound_claims` are compared; in a `glob`, each `*` matches any text', {
@@ -146,7 +115,13 @@ const roleFields = {
   claim_mappings: textMap('Claims to copy into the token metadata: a metadata name for each claim'),
   groups_claim: text('Claim that lists the groups of the user'),
   group_policies: any('Additional policies for each group', { shape: map(list(string)) }),
-  clock_skew_leeway: duration('Tolerated clock skew'),
+  clock_skew_leeway: duration('Tolerated clock skew', { property: 'leewayS' }),
+} as const satisfies FieldSchema;
+
+const roleFields = {
+  name,
+  role_type: text('Role type', { oneOf: ['jwt'], default: 'jwt' }),
+  ...ownFields,
   ...inertOfJwtRole,
   ...tokenFields,
 } as const satisfies FieldSchema;
@@ -161,15 +136,10 @@ export const writeJwtRole = methodHandler({
     if (claimsType !== undefined && claimsType !== 'string' && claimsType !== 'glob')
       throw new RequestError('invalid_request', 'invalid bound_claims_type, expected "string" or "glob"');
     await services.logins.jwt.write(mount, nameIn(call), {
-      audiences: values.bound_audiences?.filter((audience) => audience !== ''),
-      subject: values.bound_subject,
-      userClaim: values.user_claim,
+      ...propertiesIn(ownFields, values),
       boundClaims: boundClaims(values.bound_claims),
       boundClaimsType: claimsType,
-      claimMappings: values.claim_mappings,
-      groupsClaim: values.groups_claim,
       groupPolicies: groupPolicies(values.group_policies),
-      leewayS: values.clock_skew_leeway,
       inert: inertIn(inertOfJwtRole, values),
       token: tokenSettingsOf(values),
     });
@@ -184,38 +154,17 @@ export const readJwtRole = methodHandler({
     object(
       {
         role_type: { const: 'jwt' },
-        bound_audiences: list(string),
-        bound_subject: string,
-        user_claim: string,
+        ...memberSchemas(ownFields),
         bound_claims: map(list(anything)),
-        bound_claims_type: string,
-        claim_mappings: map(string),
-        groups_claim: string,
         group_policies: map(list(string)),
-        clock_skew_leeway: integer,
         ...tokenSettingsMembers,
       },
       inertMembers(inertOfJwtRole),
     ),
   ),
   run: async ({ services, mount }, call) => {
-    const role = (await services.logins.jwt.roles.find(mount.id, nameIn(call)))?.value;
-    if (role === undefined) throw new RequestError('not_found', '');
-    const data = {
-      role_type: 'jwt',
-      bound_audiences: role.audiences,
-      bound_subject: role.subject,
-      user_claim: role.userClaim,
-      bound_claims: role.boundClaims,
-      bound_claims_type: role.boundClaimsType,
-      claim_mappings: role.claimMappings,
-      groups_claim: role.groupsClaim,
-      group_policies: role.groupPolicies,
-      clock_skew_leeway: role.leewayS,
-      ...role.inert,
-      ...tokenSettingsJson(role.token),
-    };
-    return dataReply(data);
+    const role = found(await services.logins.jwt.roles.find(mount.id, nameIn(call))).value;
+    return dataReply({ role_type: 'jwt', ...membersIn(ownFields, role), ...role.inert, ...tokenSettingsJson(role.token) });
   },
 });
 
@@ -232,11 +181,7 @@ export const deleteJwtRole = methodHandler({
 export const listJwtRoles = methodHandler({
   about: 'List role names',
   answers: answers.names,
-  run: async ({ services, mount }) => {
-    const keys = await services.logins.jwt.roles.list(mount.id);
-    if (keys.length === 0) throw new RequestError('not_found', '');
-    return dataReply({ keys });
-  },
+  run: async ({ services, mount }) => namesReply(await services.logins.jwt.roles.list(mount.id)),
 });
 
 /** Route of the configuration. Roles and the login share their paths with `approle`; see roles.ts. */

@@ -3,9 +3,9 @@ import { credential, text } from '@transitd/http';
 import { issued } from '../operation/answers.ts';
 import type { Route } from '../operation/operation.ts';
 import { deleteAppRole, listAppRoles, readAppRole, writeAppRole } from './approle.ts';
+import { rolePathsIn } from './approle-fields.ts';
 import { tokenReply } from './auth-json.ts';
 import { loginOperation, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
-import { rolePathsIn } from './field-paths.ts';
 import { deleteJwtRole, listJwtRoles, readJwtRole, writeJwtRole } from './jwt.ts';
 
 const login = loginOperation({

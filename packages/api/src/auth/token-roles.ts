@@ -1,7 +1,6 @@
 import { isTokenRoleType, type TokenRole } from '@transitd/access';
 import {
   bool,
-  boolean,
   dataReply,
   duration,
   type FieldSchema,
@@ -19,17 +18,20 @@ import {
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
+import { memberSchemas, membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
 import {
   type Call,
+  found,
   type GuardedOperation,
   guarded,
+  namesReply,
   type OperationDescription,
   pathParam,
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
-import { cidrSpellings, tokenTypeSpellings } from '../operation/spellings.ts';
-import { cidrList, refuseStrictBinding, strictBinding } from './login-fields.ts';
+import { cidrs, tokenTypeSpellings } from '../operation/spellings.ts';
+import { token_strictly_bind_ip } from './login-fields.ts';
 
 const tokenRoleOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -42,72 +44,8 @@ const tokenRoleOperation = <S extends FieldSchema = Record<never, never>>(
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
 
-/** Returns a role as the peers do: the period and the explicit maximum also under their older names. */
-const roleJson = (role: TokenRole): object => ({
-  name: role.name,
-  allowed_entity_aliases: [],
-  allowed_policies: role.allowedPolicies,
-  allowed_policies_glob: role.allowedPoliciesGlob,
-  disallowed_policies: role.disallowedPolicies,
-  disallowed_policies_glob: role.disallowedPoliciesGlob,
-  explicit_max_ttl: role.explicitMaxTtlS,
-  orphan: role.orphan,
-  path_suffix: role.pathSuffix,
-  period: role.periodS,
-  renewable: role.renewable,
-  token_bound_cidrs: role.boundCidrs,
-  token_explicit_max_ttl: role.explicitMaxTtlS,
-  token_no_default_policy: role.noDefaultPolicy,
-  token_num_uses: role.numUses,
-  token_period: role.periodS,
-  token_type: role.type,
-});
-
-const roleSchema = object({
-  name: string,
-  allowed_entity_aliases: listOf(string),
-  allowed_policies: listOf(string),
-  allowed_policies_glob: listOf(string),
-  disallowed_policies: listOf(string),
-  disallowed_policies_glob: listOf(string),
-  explicit_max_ttl: integer,
-  orphan: boolean,
-  path_suffix: string,
-  period: integer,
-  renewable: boolean,
-  token_bound_cidrs: listOf(string),
-  token_explicit_max_ttl: integer,
-  token_no_default_policy: boolean,
-  token_num_uses: integer,
-  token_period: integer,
-  token_type: string,
-});
-
-const read = tokenRoleOperation(
-  'token-role-read',
-  'read',
-  { about: 'Read a role', takes: { name }, answers: answers.data(roleSchema) },
-  async (roles, call) => {
-    const found = await roles.find(nameIn(call));
-    if (found === undefined) throw new RequestError('not_found', '');
-    return dataReply(roleJson(found.role));
-  },
-);
-
-const list = tokenRoleOperation(
-  'token-role-list',
-  'list',
-  { about: 'List role names', answers: answers.names },
-  async (roles) => {
-    const keys = await roles.list();
-    if (keys.length === 0) throw new RequestError('not_found', '');
-    return dataReply({ keys });
-  },
-);
-
-/** Fields of a write. The `token_` names take precedence over their aliases. */
-const writeFields = {
-  name,
+/** Fields of a role. The `token_` names take precedence over their aliases. */
+const roleFields = {
   allowed_policies: texts('Policies that tokens of this role may have, even if the creator does not have them'),
   allowed_policies_glob: texts('Patterns of allowed policies, with `*` at either end'),
   disallowed_policies: texts('Policies that tokens of this role may not have'),
@@ -117,49 +55,66 @@ const writeFields = {
   path_suffix: text('Suffix that is appended to the `path` property of the tokens'),
   period: duration('Alias of `token_period`', { aliasOf: 'token_period' }),
   explicit_max_ttl: duration('Alias of `token_explicit_max_ttl`', { aliasOf: 'token_explicit_max_ttl' }),
-  token_period: duration('Period of periodic tokens: each renewal sets the TTL to this value', { initial: 0 }),
-  token_explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds', { initial: 0 }),
-  token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0, initial: 0 }),
+  token_period: duration('Period of periodic tokens: each renewal sets the TTL to this value', {
+    initial: 0,
+    property: 'periodS',
+  }),
+  token_explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds', {
+    initial: 0,
+    property: 'explicitMaxTtlS',
+  }),
+  token_num_uses: int('Maximum number of uses of a token; 0 for no limit', { min: 0, initial: 0, property: 'numUses' }),
   token_type: text('Token type', {
     oneOf: ['service', 'batch', 'default-service', 'default-batch'],
     initial: 'default-service',
     spellings: tokenTypeSpellings,
+    property: 'type',
   }),
-  token_bound_cidrs: texts('CIDR blocks from which the tokens may be used', { spellings: cidrSpellings }),
-  bound_cidrs: texts('Alias of `token_bound_cidrs`', { aliasOf: 'token_bound_cidrs', spellings: cidrSpellings }),
-  ...strictBinding,
-  token_no_default_policy: bool('Do not add the policy `default`', { initial: false }),
+  token_bound_cidrs: cidrs('CIDR blocks from which the tokens may be used', { property: 'boundCidrs' }),
+  bound_cidrs: cidrs('Alias of `token_bound_cidrs`', { aliasOf: 'token_bound_cidrs' }),
+  token_strictly_bind_ip,
+  token_no_default_policy: bool('Do not add the policy `default`', { initial: false, property: 'noDefaultPolicy' }),
 } as const satisfies FieldSchema;
+
+/** Returns a role as the peers do: the period and the explicit maximum also under their older names. */
+const roleJson = (role: TokenRole): object => {
+  const old = { explicit_max_ttl: role.explicitMaxTtlS, period: role.periodS };
+  return { name: role.name, ...sorted({ allowed_entity_aliases: [], ...old, ...membersIn(roleFields, role) }) };
+};
+
+const oldSchema = { explicit_max_ttl: integer, period: integer };
+const roleSchema = object({
+  name: string,
+  ...sorted({ allowed_entity_aliases: listOf(string), ...oldSchema, ...memberSchemas(roleFields) }),
+});
+
+const read = tokenRoleOperation(
+  'token-role-read',
+  'read',
+  { about: 'Read a role', takes: { name }, answers: answers.data(roleSchema) },
+  async (roles, call) => {
+    return dataReply(roleJson(found(await roles.find(nameIn(call))).role));
+  },
+);
+
+const list = tokenRoleOperation('token-role-list', 'list', { about: 'List role names', answers: answers.names }, async (roles) =>
+  namesReply(await roles.list()),
+);
 
 const description = {
   about: 'Create a role, or update the given fields of an existing one',
-  takes: writeFields,
+  takes: { name, ...roleFields },
   answers: answers.written,
 };
 
 const write = tokenRoleOperation('token-role-write', 'update', description, async (roles, { values, warnings, ...call }) => {
-  refuseStrictBinding(values);
   const type = values.token_type === '' ? 'default-service' : values.token_type;
   if (type !== undefined && !isTokenRoleType(type))
     throw new RequestError(
       'invalid_request',
       'invalid token_type, expected "service", "batch", "default-service" or "default-batch"',
     );
-  await roles.write(nameIn(call), {
-    allowedPolicies: values.allowed_policies,
-    allowedPoliciesGlob: values.allowed_policies_glob,
-    disallowedPolicies: values.disallowed_policies,
-    disallowedPoliciesGlob: values.disallowed_policies_glob,
-    orphan: values.orphan,
-    renewable: values.renewable,
-    pathSuffix: values.path_suffix,
-    periodS: values.token_period ?? values.period,
-    explicitMaxTtlS: values.token_explicit_max_ttl ?? values.explicit_max_ttl,
-    numUses: values.token_num_uses,
-    type,
-    boundCidrs: cidrList(values.token_bound_cidrs ?? values.bound_cidrs),
-    noDefaultPolicy: values.token_no_default_policy,
-  });
+  await roles.write(nameIn(call), { ...propertiesIn(roleFields, values), type });
   return writtenReply(warnings);
 });
 

@@ -16,6 +16,7 @@ import {
   writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
+import { propertiesIn } from '../operation/kept-fields.ts';
 import {
   type GatewayContext,
   type Guarded,
@@ -65,21 +66,7 @@ const create = (
     async ({ services, principal }, { values, warnings, path, params }) => {
       const { role } = params;
       const granted = await services.registry.create(
-        {
-          id: values.id,
-          policies: values.policies,
-          noDefaultPolicy: values.no_default_policy,
-          noParent: values.no_parent,
-          renewable: values.renewable,
-          ttlS: values.ttl ?? values.lease,
-          explicitMaxTtlS: values.explicit_max_ttl,
-          periodS: values.period,
-          displayName: values.display_name,
-          meta: values.meta ?? {},
-          numUses: values.num_uses,
-          type: values.type,
-          entityAlias: values.entity_alias,
-        },
+        { ...propertiesIn(createFields, values), meta: values.meta ?? {} },
         { principal, privileged: allows(principal, 'sudo', path), path, makesOrphans, ...(role !== undefined && { role }) },
       );
       return tokenReply(granted, warnings);

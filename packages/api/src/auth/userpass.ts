@@ -1,9 +1,9 @@
-import { dataReply, type Field, noContentReply, object, RequestError, text, writtenReply } from '@transitd/http';
+import { type Body, dataReply, noContentReply, object, RequestError, text, writtenReply } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
-import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
+import { keptIfOmitted } from '../operation/kept-fields.ts';
+import { type Call, found, namesReply, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { tokenReply } from './auth-json.ts';
 import { loginOperation, type MethodContext, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
-import { userPathsIn } from './field-paths.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 
 type Named = Pick<Call, 'params'>;
@@ -42,14 +42,9 @@ const writePassword = methodHandler({
   },
 });
 
-/** All fields of a user are accepted, but only the policies have an effect. An omitted field gets no initial value. */
-const policyFields = Object.fromEntries(
-  Object.entries(tokenFields).map(([name, { initial: _, ...field }]: [string, Field]) => [name, field]),
-) as typeof tokenFields;
-
 const writePolicies = methodHandler({
   about: 'Set the policies of a user; other fields keep their values',
-  takes: { name, ...policyFields },
+  takes: { name, ...keptIfOmitted(tokenFields) }, // all are accepted, but only the policies have an effect
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
     await requireUser({ services, mount }, call);
@@ -59,11 +54,8 @@ const writePolicies = methodHandler({
   },
 });
 
-async function requireUser({ services, mount }: MethodContext, call: Named) {
-  const found = await services.logins.userpass.users.find(mount.id, nameIn(call));
-  if (found === undefined) throw new RequestError('not_found', '');
-  return found.value;
-}
+const requireUser = async ({ services, mount }: MethodContext, call: Named) =>
+  found(await services.logins.userpass.users.find(mount.id, nameIn(call))).value;
 
 const read = methodHandler({
   about: 'Read a user',
@@ -85,11 +77,7 @@ const remove = methodHandler({
 const list = methodHandler({
   about: 'List user names',
   answers: answers.names,
-  run: async ({ services, mount }) => {
-    const keys = await services.logins.userpass.users.list(mount.id);
-    if (keys.length === 0) throw new RequestError('not_found', '');
-    return dataReply({ keys });
-  },
+  run: async ({ services, mount }) => namesReply(await services.logins.userpass.users.list(mount.id)),
 });
 
 const login = loginOperation({
@@ -108,6 +96,13 @@ const login = loginOperation({
     },
   }),
 });
+
+/** Returns the paths of the single fields that a write of a whole user sets; see `rolePathsIn`. */
+const userPathsIn = ({ method, name }: Params, body: Body = {}): readonly string[] =>
+  Object.keys(body).flatMap((member) => {
+    if (member === 'password') return [`auth/${method}/users/${name}/password`];
+    return member === 'token_policies' || member === 'policies' ? [`auth/${method}/users/${name}/policies`] : [];
+  });
 
 /** Returns the path of the whole user, because a write there can make the same change. */
 const wholeUser = ({ method, name }: Params): readonly string[] => [`auth/${method}/users/${name}`];

@@ -1,20 +1,20 @@
 import type { InertSettings } from '@transitd/access';
 import {
-  boolean,
   type Field,
   type FieldKind,
   type FieldSchema,
   ignoredField,
-  integer,
   type JsonSchema,
-  list,
   RequestError,
-  string,
   unsupportedField,
 } from '@transitd/http';
+import { schemaOfKind } from './kept-fields.ts';
 
 /** A field that is stored and returned, but has no effect. @param detail - `default`: the value that is in force */
-export const inert = <Kind extends FieldKind>(kind: Kind, detail: Pick<Field, 'default' | 'oneOf'> = {}): Field<Kind> => ({
+export const inert = <Kind extends FieldKind>(
+  kind: Kind,
+  detail: Pick<Field, 'default' | 'oneOf'> = {},
+): Field<Kind> & { readonly ignored: true } => ({
   ...ignoredField(kind),
   ...detail,
   about: 'Stored and returned, but has no effect',
@@ -74,11 +74,9 @@ export const inertOfJwtRole = {
   verbose_oidc_logging: inert('bool'),
 } as const satisfies FieldSchema;
 
-const schemas: Partial<Record<FieldKind, JsonSchema>> = { strings: list(string), bool: boolean, string, int: integer };
-
-/** Returns the schema of inert settings in an answer. */
+/** Returns the schemas of inert settings in an answer. */
 export const inertMembers = (declared: FieldSchema): Readonly<Record<string, JsonSchema>> =>
-  Object.fromEntries(Object.entries(declared).map(([name, { kind }]) => [name, schemas[kind] ?? {}]));
+  Object.fromEntries(Object.entries(declared).map(([name, { kind }]) => [name, schemaOfKind[kind]]));
 
 /** Returns the inert settings among the values of a request. @throws RequestError `invalid_request` */
 export function inertIn(declared: FieldSchema, values: Readonly<Record<string, unknown>>): InertSettings {

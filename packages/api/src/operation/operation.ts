@@ -2,12 +2,14 @@ import type { Capability, Principal } from '@transitd/access';
 import {
   type Body,
   credential,
+  dataReply,
   type FieldSchema,
   type Fields,
   fields,
   type JsonSchema,
   type Query,
   type Reply,
+  RequestError,
   replyWithWarnings,
   type Verb,
   withWarnings,
@@ -237,6 +239,15 @@ export function open<S extends FieldSchema = Record<never, never>>({
   const takes = declared.takes ?? none<S>();
   return { ...declared, access: 'open', run: (node, call, token) => withFields(takes, call, (typed) => run(node, typed, token)) };
 }
+
+/** Returns what was found. @throws RequestError `not_found` without a message, as the peers answer for a missing record */
+export function found<T>(value: T | undefined): T {
+  if (value === undefined) throw new RequestError('not_found', '');
+  return value;
+}
+
+/** Returns the reply with names; no names are answered as a missing record. @throws RequestError `not_found` */
+export const namesReply = (keys: readonly string[]): Reply => dataReply({ keys: found(keys.length === 0 ? undefined : keys) });
 
 /** Returns the empty schema, for operations that declare no fields. */
 export const none = <S extends FieldSchema>(): S => ({}) as S;

@@ -1,4 +1,5 @@
 import { canonicalCidr, canonicalUrl, type Meaning, plainPolicyText } from '@transitd/access';
+import { type FieldDetail, texts } from '@transitd/http';
 import { keyIdDigits, mechanismNamed, saltLengthNamed } from '@transitd/transit-engine';
 
 /** Makes the spellings of a text field from a function that returns the canonical spelling; undefined for an invalid value. */
@@ -9,8 +10,10 @@ const ofText =
     return spelled === undefined ? [] : [spelled];
   };
 
-/** An address block: `10.1.2.3/8` is the same as `10.0.0.0/8`, and a single address is a block of one address. */
-export const cidrSpellings = ofText(canonicalCidr);
+/** A list of address blocks: `10.1.2.3/8` is the same as `10.0.0.0/8`, and a single address is a block of one address. */
+const cidrSpellings = ofText(canonicalCidr);
+export const cidrs = <const Detail extends FieldDetail = FieldDetail>(about: string, detail?: Detail) =>
+  texts(about, { dropsEmpty: true, spellings: cidrSpellings, ...detail } as unknown as Detail);
 export const urlSpellings = ofText(canonicalUrl);
 /** The path of a mount, with or without slashes around it. */
 export const mountPathSpellings = ofText((path) => path.replace(/^\/|\/$/g, ''));

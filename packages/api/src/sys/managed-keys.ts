@@ -1,12 +1,9 @@
 import {
   bool,
-  boolean,
   constant,
   dataReply,
   type FieldSchema,
   int,
-  integer,
-  list as listOf,
   noContentReply,
   object,
   type Reply,
@@ -18,6 +15,7 @@ import {
 import type { TokenManagedKeys } from '@transitd/node';
 import { type ManagedKeyRecord, pkcs11Mechanisms, TransitError } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
+import { memberSchemas, membersIn, propertiesIn } from '../operation/kept-fields.ts';
 import {
   type Call,
   type GuardedOperation,
@@ -40,8 +38,7 @@ const managedKeyOperation = <S extends FieldSchema = Record<never, never>>(
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the managed key', { required: true });
 
-const writeFields = {
-  name,
+const keyFields = {
   library: text('Name of a PKCS#11 library in the configuration file'),
   slot: text('Slot number; set either `slot` or `token_label`'),
   token_label: text('Label of the PKCS#11 token'),
@@ -56,43 +53,23 @@ const writeFields = {
   usages: texts('Allowed usages'),
 } as const satisfies FieldSchema;
 
-const description = { about: 'Create or replace a managed key', takes: writeFields, answers: answers.written };
+const description = { about: 'Create or replace a managed key', takes: { name, ...keyFields }, answers: answers.written };
 
 const write = managedKeyOperation(
   'managed-keys-write',
   'update',
   description,
   async ({ registry }, { values, warnings, ...call }) => {
-    await registry.write(nameIn(call), {
-      library: values.library,
-      slot: values.slot,
-      tokenLabel: values.token_label,
-      pin: values.pin,
-      keyLabel: values.key_label,
-      keyId: values.key_id,
-      mechanism: values.mechanism,
-      keyBits: values.key_bits,
-      curve: values.curve,
-      allowGenerateKey: values.allow_generate_key,
-      anyMount: values.any_mount,
-      usages: values.usages,
-    });
+    await registry.write(nameIn(call), propertiesIn(keyFields, values));
     return writtenReply(warnings);
   },
 );
 
+const { pin: _, ...shownFields } = keyFields;
+const { slot, token_label, key_label, key_id, key_bits, curve, ...always } = memberSchemas(shownFields);
 const shownSchema = object(
-  {
-    id: string,
-    name: string,
-    type: constant('pkcs11'),
-    library: string,
-    mechanism: string,
-    allow_generate_key: boolean,
-    any_mount: boolean,
-    usages: listOf(string),
-  },
-  { slot: string, token_label: string, key_label: string, key_id: string, key_bits: integer, curve: string },
+  { id: string, name: string, type: constant('pkcs11'), ...always },
+  { slot, token_label, key_label, key_id, key_bits, curve },
 );
 
 const read = managedKeyOperation(
@@ -104,20 +81,8 @@ const read = managedKeyOperation(
 
 /** Returns a managed key as JSON without the PIN, which is write-only. */
 const managedKeyJson = (record: ManagedKeyRecord) => ({
-  id: record.id,
-  name: record.name,
-  type: 'pkcs11',
-  library: record.library,
-  ...(record.slot !== undefined && { slot: String(record.slot) }),
-  ...(record.tokenLabel !== undefined && { token_label: record.tokenLabel }),
-  ...(record.keyLabel !== undefined && { key_label: record.keyLabel }),
-  ...(record.keyId !== undefined && { key_id: record.keyId }),
-  mechanism: record.mechanism,
-  ...(record.keyBits !== undefined && { key_bits: record.keyBits }),
-  ...(record.curve !== undefined && { curve: record.curve }),
-  allow_generate_key: record.allowGenerateKey,
-  any_mount: record.anyMount,
-  usages: record.usages,
+  ...{ id: record.id, name: record.name, type: 'pkcs11' },
+  ...membersIn(shownFields, { ...record, slot: record.slot === undefined ? undefined : String(record.slot) }),
 });
 
 const list = managedKeyOperation(

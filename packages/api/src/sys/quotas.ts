@@ -7,7 +7,6 @@ import {
   dataReply,
   duration,
   type FieldSchema,
-  integer,
   type JsonValue,
   list as listOf,
   noContentReply,
@@ -24,10 +23,13 @@ import type { Services } from '@transitd/node';
 import { printablePath } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import { inert } from '../operation/inert-fields.ts';
+import { memberSchemas, membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
 import {
   type Call,
+  found,
   type GuardedOperation,
   guarded,
+  namesReply,
   type OperationDescription,
   pathParam,
   type Route,
@@ -46,50 +48,8 @@ const quotaOperation = <S extends FieldSchema = Record<never, never>>(
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the quota', { required: true });
 
-const quotaJson = (quota: Quota): object => ({
-  block_interval: quota.blockIntervalS,
-  group_by: quota.groupBy,
-  inheritable: quota.inheritable,
-  interval: quota.intervalS,
-  name: quota.name,
-  path: quota.path,
-  rate: quota.rate,
-  role: quota.role,
-  type: 'rate-limit',
-});
-
-const quotaSchema = object({
-  block_interval: integer,
-  group_by: constant('ip', 'token'),
-  inheritable: boolean,
-  interval: integer,
-  name: string,
-  path: string,
-  rate: number,
-  role: string,
-  type: constant('rate-limit'),
-});
-
-const read = quotaOperation(
-  'quota-read',
-  'read',
-  { about: 'Read a quota', takes: { name }, answers: answers.data(quotaSchema) },
-  async ({ quotas }, call) => {
-    const found = await quotas.find(nameIn(call));
-    if (found === undefined) throw new RequestError('not_found', '');
-    return dataReply(quotaJson(found));
-  },
-);
-
-const list = quotaOperation('quota-list', 'list', { about: 'List quota names', answers: answers.names }, async ({ quotas }) => {
-  const keys = await quotas.list();
-  if (keys.length === 0) throw new RequestError('not_found', '');
-  return dataReply({ keys });
-});
-
-const writeFields = {
-  name,
-  type: text('Type of the quota; the same as in the path'),
+/** Fields of a quota; its type is always the same. */
+const quotaFields = {
   path: text('Mount to limit, or a path below a mount; empty for all requests', { spellings: mountPathSpellings }),
   role: text('Role whose logins are limited; other logins are not limited'),
   rate: any('Maximum number of requests per interval; above 0', { shape: { type: 'number', minimum: 1 } }),
@@ -99,9 +59,32 @@ const writeFields = {
   group_by: text('Apply the limit per client address or per token', { oneOf: ['ip', 'token'], default: 'ip' }),
 } as const satisfies FieldSchema;
 
+const quotaJson = (quota: Quota): object =>
+  sorted({ ...membersIn(quotaFields, quota), inheritable: quota.inheritable, name: quota.name, type: 'rate-limit' });
+
+const quotaSchema = object(
+  sorted({
+    ...memberSchemas(quotaFields),
+    ...{ group_by: constant('ip', 'token'), inheritable: boolean, name: string, rate: number, type: constant('rate-limit') },
+  }),
+);
+
+const read = quotaOperation(
+  'quota-read',
+  'read',
+  { about: 'Read a quota', takes: { name }, answers: answers.data(quotaSchema) },
+  async ({ quotas }, call) => {
+    return dataReply(quotaJson(found(await quotas.find(nameIn(call)))));
+  },
+);
+
+const list = quotaOperation('quota-list', 'list', { about: 'List quota names', answers: answers.names }, async ({ quotas }) =>
+  namesReply(await quotas.list()),
+);
+
 const description = {
   about: 'Create a quota, or update the given fields of an existing one',
-  takes: writeFields,
+  takes: { name, type: text('Type of the quota; the same as in the path'), ...quotaFields },
   answers: answers.written,
 };
 
@@ -111,11 +94,10 @@ const write = (forms: PathForms) =>
     const present = await services.quotas.find(nameIn(call));
     if ((values.role ?? present?.role ?? '') !== '') await requireRoleLogins(services, path ?? present?.path ?? '');
     await services.quotas.write(nameIn(call), {
+      ...propertiesIn(quotaFields, values),
       path,
-      role: values.role,
       rate: rateOf(values.rate),
       intervalS: values.interval === 0 ? undefined : values.interval,
-      blockIntervalS: values.block_interval,
       groupBy: groupOf(values.group_by),
       inheritable: values.inheritable,
     });
@@ -200,7 +182,7 @@ const readConfig = quotaOperation(
 
 const configFields = {
   enable_rate_limit_response_headers: bool('Return rate limit headers'),
-  rate_limit_exempt_paths: texts('Paths exempt from rate limits'),
+  rate_limit_exempt_paths: texts('Paths exempt from rate limits', { dropsEmpty: true }),
   enable_rate_limit_audit_logging: inert('bool'),
 };
 
@@ -217,7 +199,7 @@ const writeConfig = (forms: PathForms) =>
       await quotas.configure({
         responseHeaders: values.enable_rate_limit_response_headers,
         auditLogging: values.enable_rate_limit_audit_logging,
-        exemptPaths: values.rate_limit_exempt_paths?.filter((path) => path !== '').map((path) => forms.canonical(path)),
+        exemptPaths: values.rate_limit_exempt_paths?.map((path) => forms.canonical(path)),
       });
       return writtenReply(warnings);
     },

@@ -15,6 +15,7 @@ import {
   text,
 } from '@transitd/http';
 import { batchItemsMax, checkBatchLength, cmacBytesMin, type KeyTraits } from '@transitd/transit-engine';
+import { type CamelCase, camelCase } from '../operation/kept-fields.ts';
 
 /**
  * A field of an operation on data. It is declared once: the fields of a request, those of an item of a batch, their values and their
@@ -47,10 +48,7 @@ export interface DataField<Kind extends FieldKind = FieldKind> extends Field<Kin
 export type DataSchema = Readonly<Record<string, DataField>>;
 
 type Values = Readonly<Record<string, unknown>>;
-type EngineName<Name extends string> = Name extends `${infer Head}_${infer Tail}`
-  ? `${Head}${Capitalize<EngineName<Tail>>}`
-  : Name;
-type NamedAsInEngine<V> = { readonly [Name in keyof V & string as EngineName<Name>]: V[Name] };
+type NamedAsInEngine<V> = { readonly [Name in keyof V & string as CamelCase<Name>]: V[Name] };
 type OfItems<S extends DataSchema> = { [Name in keyof S]: S[Name] extends { perItem: string } ? Name : never }[keyof S];
 
 /** The converted values of a single request, or of a batch and its items, under the names of the engine: `keyVersion`. */
@@ -151,7 +149,7 @@ export class DataReader<S extends DataSchema> {
   readonly #overridable: readonly Overridable[];
 
   constructor(declared: DataSchema, takes: FieldSchema) {
-    const names = Object.keys(declared).map((name) => [name, engineName(name)] as const);
+    const names = Object.keys(declared).map((name) => [name, camelCase(name)] as const);
     const inItems = names.filter(([name]) => declared[name]?.perItem !== undefined);
     this.#declared = declared;
     this.#takes = takes;
@@ -255,7 +253,7 @@ export class DataReader<S extends DataSchema> {
   #checkUnread(request: Values, name: string, given: readonly Given[]): void {
     const field = this.#declared[name];
     if (field?.weakens === undefined) return;
-    const inForce = field.inForce === undefined ? (request[engineName(name)] ?? field.default) : field.inForce(request);
+    const inForce = field.inForce === undefined ? (request[camelCase(name)] ?? field.default) : field.inForce(request);
     const other = given.find(({ value }) => value !== inForce);
     if (other === undefined) return;
     const refusal = `'[${other.index}].${name}' has no effect in an item of batch_input: set it in the request`;
@@ -280,8 +278,6 @@ export const setIn = (takes: FieldSchema, values: Values, names: readonly string
 /** Returns the warning that names have no effect; none for no names. @param where - the place, or the reason */
 export const withoutEffect = (names: readonly string[], where: string): readonly string[] =>
   names.length === 0 ? [] : [`These parameters have no effect ${where}: [${[...names].sort().join(' ')}]`];
-
-const engineName = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 type Named = readonly [name: string, to: string];
 

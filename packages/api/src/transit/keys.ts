@@ -25,6 +25,7 @@ import {
   type TransitEngine,
 } from '@transitd/transit-engine';
 import { data, names, written } from '../operation/answers.ts';
+import { propertiesIn } from '../operation/kept-fields.ts';
 import {
   type GatewayContext,
   type Guarded,
@@ -93,7 +94,6 @@ const managedKey = {
 
 /** Fields of a new key. */
 const newKey = {
-  name: keyName,
   type: text('Type of the key', { oneOf: keyTypeNames, default: defaultKeyType, spellings: keyTypeSpellings }),
   derived: bool('Derive a separate key for each `context`', { default: false }),
   convergent_encryption: bool('Encrypt equal plaintexts with equal contexts to equal ciphertexts; requires `derived`', {
@@ -131,28 +131,11 @@ const create = keyOperation(
   'update',
   {
     about: 'Create a key; has no effect if the key exists',
-    takes: newKey,
+    takes: { name: keyName, ...newKey },
     answers: data(keySchema),
   },
   async (engine, values, call) =>
-    answerFor(
-      newKey,
-      values,
-      await engine.createKey(pathParam(call, 'name'), {
-        type: values.type,
-        derived: values.derived,
-        convergentEncryption: values.convergent_encryption,
-        exportable: values.exportable,
-        allowPlaintextBackup: values.allow_plaintext_backup,
-        keySize: values.key_size,
-        autoRotatePeriodS: values.auto_rotate_period,
-        parameterSet: values.parameter_set,
-        hybridKeyTypePqc: values.hybrid_key_type_pqc,
-        hybridKeyTypeEc: values.hybrid_key_type_ec,
-        managedKeyName: values.managed_key_name,
-        managedKeyId: values.managed_key_id,
-      }),
-    ),
+    answerFor(newKey, values, await engine.createKey(pathParam(call, 'name'), propertiesIn(newKey, values))),
 );
 
 /** Returns `make` with a cache. A cached result is used as long as the engine returns the same object. */
@@ -223,6 +206,20 @@ const remove = keyOperation(
   },
 );
 
+/** Settings of a key. */
+const keySettings = {
+  min_decryption_version: int('Oldest version that may decrypt and verify', { min: 0 }),
+  min_encryption_version: int('Oldest version that may encrypt and sign; 0 for the latest version only', { min: 0 }),
+  deletion_allowed: bool('Allow deletion of the key'),
+  exportable: bool('Allow export of the key material; cannot be revoked'),
+  allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
+  auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
+  min_mac_length: int('Bytes of the shortest CMAC that verifies without `mac_length`, for keys that make CMACs', {
+    min: cmacBytesMin,
+    max: wholeMacBytes,
+  }),
+} as const;
+
 const configure = keyOperation(
   'keys-config',
   'update',
@@ -230,31 +227,12 @@ const configure = keyOperation(
     about: 'Update settings of a key; omitted fields keep their values',
     takes: {
       name: keyName,
-      min_decryption_version: int('Oldest version that may decrypt and verify', { min: 0 }),
-      min_encryption_version: int('Oldest version that may encrypt and sign; 0 for the latest version only', { min: 0 }),
-      deletion_allowed: bool('Allow deletion of the key'),
-      exportable: bool('Allow export of the key material; cannot be revoked'),
-      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
-      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
-      min_mac_length: int('Bytes of the shortest CMAC that verifies without `mac_length`, for keys that make CMACs', {
-        min: cmacBytesMin,
-        max: wholeMacBytes,
-      }),
+      ...keySettings,
     },
     answers: data(keySchema),
   },
   async (engine, values, call) =>
-    keyAnswer(
-      await engine.configureKey(pathParam(call, 'name'), {
-        minDecryptionVersion: values.min_decryption_version,
-        minEncryptionVersion: values.min_encryption_version,
-        deletionAllowed: values.deletion_allowed,
-        exportable: values.exportable,
-        allowPlaintextBackup: values.allow_plaintext_backup,
-        autoRotatePeriodS: values.auto_rotate_period,
-        minMacLength: values.min_mac_length,
-      }),
-    ),
+    keyAnswer(await engine.configureKey(pathParam(call, 'name'), propertiesIn(keySettings, values))),
 );
 
 const rotate = keyOperation(
@@ -265,10 +243,8 @@ const rotate = keyOperation(
     takes: { name: keyName, ...managedKey },
     answers: data(keySchema),
   },
-  async (engine, values, call) => {
-    const reference = { managedKeyName: values.managed_key_name, managedKeyId: values.managed_key_id };
-    return answerFor(managedKey, values, await engine.rotateKey(pathParam(call, 'name'), reference));
-  },
+  async (engine, values, call) =>
+    answerFor(managedKey, values, await engine.rotateKey(pathParam(call, 'name'), propertiesIn(managedKey, values))),
 );
 
 const trim = keyOperation(

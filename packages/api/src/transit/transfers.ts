@@ -2,6 +2,7 @@ import { isDenied, type Principal } from '@transitd/access';
 import { base64, bool, duration, int, map, object, permissionDenied, string, text } from '@transitd/http';
 import { isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
 import { data, written } from '../operation/answers.ts';
+import { propertiesIn } from '../operation/kept-fields.ts';
 import { type GuardedOperation, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { keyOperation, namesKey } from './keys.ts';
 import { keyName } from './transit-operation.ts';
@@ -12,15 +13,26 @@ const hash_function = text('Hash function of RSA-OAEP', {
   default: 'SHA256',
 });
 const material = {
-  name: keyName,
   ciphertext: base64(
     'AES key wrapped with the wrapping key, followed by the key material wrapped with the AES key; set either `ciphertext` or `public_key`',
   ),
   hash_function,
   public_key: text('Public key in PEM; the imported key can only verify and encrypt'),
-};
+} as const;
 
 const importableTypes = keyTypeNames.filter((name) => !['managed_key', 'ml-dsa', 'hybrid'].includes(name));
+
+const imported = {
+  ...material,
+  type: text('Type of the key', { required: true, oneOf: importableTypes }),
+  allow_rotation: bool('Allow rotation of the imported key', { default: false }),
+  derived: bool('Derive a separate key for each `context`', { default: false }),
+  context: base64('Accepted, but has no effect'),
+  convergent_encryption: bool('Enable convergent encryption; requires `derived`', { default: false }),
+  exportable: bool('Allow export of the key material; cannot be revoked', { default: false }),
+  allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked', { default: false }),
+  auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never', { default: 0 }),
+} as const;
 
 const importKey = keyOperation(
   'keys-import',
@@ -28,34 +40,20 @@ const importKey = keyOperation(
   {
     about: 'Import a key',
     takes: {
-      ...material,
-      type: text('Type of the key', { required: true, oneOf: importableTypes }),
-      allow_rotation: bool('Allow rotation of the imported key', { default: false }),
-      derived: bool('Derive a separate key for each `context`', { default: false }),
-      context: base64('Accepted, but has no effect'),
-      convergent_encryption: bool('Enable convergent encryption; requires `derived`', { default: false }),
-      exportable: bool('Allow export of the key material; cannot be revoked', { default: false }),
-      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked', { default: false }),
-      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never', { default: 0 }),
+      name: keyName,
+      ...imported,
     },
     answers: written,
   },
   async ({ transfers }, values, call) => ({
-    warnings: await transfers.importKey(pathParam(call, 'name'), {
-      ciphertext: values.ciphertext,
-      hashFunction: values.hash_function,
-      publicKey: values.public_key,
-      type: values.type,
-      allowRotation: values.allow_rotation,
-      derived: values.derived,
-      context: values.context,
-      convergentEncryption: values.convergent_encryption,
-      exportable: values.exportable,
-      allowPlaintextBackup: values.allow_plaintext_backup,
-      autoRotatePeriodS: values.auto_rotate_period,
-    }),
+    warnings: await transfers.importKey(pathParam(call, 'name'), propertiesIn(imported, values)),
   }),
 );
+
+const importedVersion = {
+  ...material,
+  version: int('Existing version whose private key is imported; if omitted, a new version is created', { min: 0 }),
+} as const;
 
 const importVersion = keyOperation(
   'keys-import-version',
@@ -63,18 +61,13 @@ const importVersion = keyOperation(
   {
     about: 'Import a new version of an imported key, or the private key of an existing version',
     takes: {
-      ...material,
-      version: int('Existing version whose private key is imported; if omitted, a new version is created', { min: 0 }),
+      name: keyName,
+      ...importedVersion,
     },
     answers: written,
   },
   async ({ transfers }, values, call) => ({
-    warnings: await transfers.importVersion(pathParam(call, 'name'), {
-      ciphertext: values.ciphertext,
-      hashFunction: values.hash_function,
-      publicKey: values.public_key,
-      version: values.version,
-    }),
+    warnings: await transfers.importVersion(pathParam(call, 'name'), propertiesIn(importedVersion, values)),
   }),
 );
 

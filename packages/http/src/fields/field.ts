@@ -8,7 +8,8 @@ import { type JsonSchema, object } from './json-schema.ts';
 export type FieldKind = 'bool' | 'int' | 'string' | 'strings' | 'texts' | 'duration' | 'lease' | 'any';
 
 /**
- * Details of a field for the OpenAPI document. The parser ignores these details, except `long`, `trimmed`, `ignored` and `unsupported`. The
+ * Details of a field for the OpenAPI document. The parser ignores these details, except `long`, `trimmed`,
+ * `dropsEmpty`, `ignored` and `unsupported`. The
  * operations enforce the others, and a test checks that they do.
  */
 export interface FieldDetail {
@@ -16,10 +17,14 @@ export interface FieldDetail {
   readonly long?: true;
   /** The parser removes white space around the text: a credential that was read from a file often ends with a line break. */
   readonly trimmed?: true;
+  /** The parser drops empty texts of a list, which clients send for an empty list. */
+  readonly dropsEmpty?: true;
   /** The request is refused without the field. */
   readonly required?: true;
   /** Name of the field of the same operation that this is an alias of. */
   readonly aliasOf?: string;
+  /** Name of the value in the records and requests of the engines; default: the name of the field in camel case, `ttlS` for a duration. */
+  readonly property?: string;
   /** Value if the field is omitted. */
   readonly default?: string | number | boolean;
   /** Value of a new object if the field is omitted; an existing object keeps its value. */
@@ -51,9 +56,11 @@ export interface Field<Kind extends FieldKind = FieldKind> extends FieldDetail {
 /** Fields by name, path parameters included. */
 export type FieldSchema = Readonly<Record<string, Field>>;
 
+/** The type of the field has the details that are given, so that what follows from a declaration can depend on them. */
 const field =
   <Kind extends FieldKind>(kind: Kind) =>
-  (about: string, detail: FieldDetail = {}): Field<Kind> => ({ kind, about, ...detail });
+  <const Detail extends FieldDetail = FieldDetail>(about: string, detail?: Detail): Field<Kind> & Detail =>
+    ({ kind, about, ...detail }) as Field<Kind> & Detail;
 
 export const bool = field('bool');
 export const int = field('int');
@@ -65,7 +72,10 @@ export const lease = field('lease');
 export const any = field('any');
 
 /** A token, an accessor, or another identifier that is compared as a whole. */
-export const credential = (about: string, detail: FieldDetail = {}): Field<'string'> => text(about, { ...detail, trimmed: true });
+export const credential = <const Detail extends FieldDetail = FieldDetail>(
+  about: string,
+  detail?: Detail,
+): Field<'string'> & Detail => text(about, { trimmed: true, ...detail } as unknown as Detail);
 
 /** Binary data as base64 (RFC 4648 §4). */
 export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'> =>
@@ -75,7 +85,10 @@ export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'>
  * A field that clients send and that has no effect here.
  * @param detail - `default`: the value that is in force; a caller who sends it gets no warning
  */
-export const ignoredField = <Kind extends FieldKind>(kind: Kind, detail: Pick<FieldDetail, 'default'> = {}): Field<Kind> => ({
+export const ignoredField = <Kind extends FieldKind>(
+  kind: Kind,
+  detail: Pick<FieldDetail, 'default'> = {},
+): Field<Kind> & { readonly ignored: true } => ({
   kind,
   about: 'Accepted, but has no effect',
   ignored: true,
@@ -83,7 +96,10 @@ export const ignoredField = <Kind extends FieldKind>(kind: Kind, detail: Pick<Fi
 });
 
 /** A field of the peers that cannot be set here. @param reason - says what holds instead, or what to set */
-export const unsupportedField = <Kind extends FieldKind>(kind: Kind, reason: string): Field<Kind> => ({
+export const unsupportedField = <Kind extends FieldKind>(
+  kind: Kind,
+  reason: string,
+): Field<Kind> & { readonly unsupported: string } => ({
   kind,
   about: `Refused unless empty: ${reason}`,
   unsupported: reason,

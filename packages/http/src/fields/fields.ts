@@ -46,7 +46,7 @@ export function fields<S extends FieldSchema>(schema: S, body: Body, pathParamet
       const field = schema[name];
       try {
         values[name] = converted(name, field, body[name]);
-        if (field?.unsupported !== undefined && isSet(body[name]))
+        if (field?.unsupported !== undefined && isSet(body[name]) && isSet(values[name] as JsonValue))
           throw new RequestError('invalid_request', `${name} is not supported: ${field.unsupported}`);
       } catch (error) {
         refused ??= error; // thrown below, with the warnings about all members
@@ -122,7 +122,7 @@ export function converted(name: string, field: Field | undefined, value: JsonVal
     case 'lease':
       return value === '' ? undefined : value === 'system' ? 0 : toSeconds(name, value);
     case 'strings':
-      return textList(name, value);
+      return field?.dropsEmpty === true ? textList(name, value)?.filter((text) => text !== '') : textList(name, value);
     case 'texts':
       return textsByName(name, value);
     default:

@@ -1,0 +1,92 @@
+import {
+  anything,
+  boolean,
+  type Field,
+  type FieldKind,
+  type FieldSchema,
+  type Fields,
+  integer,
+  type JsonSchema,
+  list,
+  map,
+  string,
+} from '@transitd/http';
+
+// Most fields of a request become properties of a record and members of its answer. They are declared once: the values that are read from a
+// request, those that an answer shows, and the schema of the answer follow from the declaration.
+
+export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name;
+
+type WithoutProperty = { readonly aliasOf: string } | { readonly ignored: true } | { readonly unsupported: string };
+
+/** The property of a field, unless it is an alias or has no effect: `max_ttl`, a duration, is `maxTtlS`. */
+type Property<Name extends string, F> = F extends WithoutProperty
+  ? never
+  : F extends { readonly property: infer Own extends string }
+    ? Own
+    : F extends Field<'duration' | 'lease'>
+      ? `${CamelCase<Name>}S`
+      : CamelCase<Name>;
+
+/** The values of fields, by property. */
+export type Properties<S extends FieldSchema> = {
+  readonly [Name in keyof S & string as Property<Name, S[Name]>]: Fields<S>['values'][Name];
+};
+
+export const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+const propertyOf = (name: string, { property, kind }: Field): string =>
+  property ?? (kind === 'duration' || kind === 'lease' ? `${camelCase(name)}S` : camelCase(name));
+
+/** Returns the values of a request by property. An alias counts if its field has no value. */
+export function propertiesIn<S extends FieldSchema>(schema: S, values: Fields<S>['values']): Properties<S> {
+  const given: Readonly<Record<string, unknown>> = values;
+  const found: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries(schema)) {
+    const { aliasOf: main = name, ignored, unsupported } = field;
+    if (ignored || unsupported !== undefined) continue;
+    const property = propertyOf(main, schema[main] ?? field);
+    found[property] = main === name ? (given[name] ?? found[property]) : (found[property] ?? given[name]);
+  }
+  return found as Properties<S>;
+}
+
+/** Does not compile for a record that lacks a property of a field. */
+type HasAll<S extends FieldSchema, Kept> = [keyof Properties<S>] extends [keyof Kept] ? unknown : never;
+
+/** Returns the values of a record by the names of the fields, in their order; without those that the record does not have. */
+export function membersIn<S extends FieldSchema, Kept extends object>(
+  schema: S,
+  record: Kept & HasAll<S, Kept>,
+): Readonly<Record<string, unknown>> {
+  const known = record as Readonly<Record<string, unknown>>;
+  const shown = fieldsOf(schema).map(([name, field]) => [name, known[propertyOf(name, field)]] as const);
+  return Object.fromEntries(shown.filter(([, value]) => value !== undefined));
+}
+
+/** The schemas of values in answers, by kind. Durations are in seconds. */
+export const schemaOfKind: Readonly<Record<FieldKind, JsonSchema>> = {
+  ...{ bool: boolean, int: integer, string, strings: list(string), texts: map(string) },
+  ...{ duration: integer, lease: integer, any: anything },
+};
+
+/** Returns the schemas of what {@link membersIn} returns. */
+export const memberSchemas = <S extends FieldSchema>(schema: S): MemberSchemas<S> =>
+  Object.fromEntries(fieldsOf(schema).map(([name, { kind }]) => [name, schemaOfKind[kind]])) as MemberSchemas<S>;
+
+type MemberSchemas<S extends FieldSchema> = {
+  readonly [Name in keyof S as S[Name] extends WithoutProperty ? never : Name]: JsonSchema;
+};
+
+const fieldsOf = (schema: FieldSchema): readonly (readonly [string, Field])[] =>
+  Object.entries(schema).filter(([, { aliasOf, ignored, unsupported }]) => !(aliasOf ?? ignored ?? unsupported));
+
+/** Returns the fields as those of an operation that changes an existing record: an omitted field keeps its value. */
+export const keptIfOmitted = <S extends FieldSchema>(schema: S): S =>
+  Object.fromEntries(Object.entries(schema).map(([name, { initial: _, ...field }]: [string, Field]) => [name, field])) as S;
+
+/** Returns the members in alphabetical order, as the answers of the peers have them. */
+export const sorted = <T>(members: Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
+  Object.fromEntries(Object.entries(members).sort(([one], [other]) => (one < other ? -1 : 1)));
