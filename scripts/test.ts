@@ -1,4 +1,4 @@
-// `npm test`: runs every suite of the workspace in two queues (decision 172), and prints one last line with the sum of all results.
+// `npm test`: runs every suite of the workspace in two queues, and prints one last line with the sum of all results.
 // `-- --cluster` adds the live clusters, `-- --attack` the attack suite, `-- --chaos` two minutes of faults, and half a minute of them on
 // etcd, `-- --clients` the third-party clients and the documentation site (downloaded and built first), `-- --release` a dry run of a
 // release with the tests of its artifacts, `-- --e2e` the container tests, on an engine started for them. A few failed files of live tests

@@ -1,4 +1,5 @@
-// Runs suites in queues: the suites of a queue run one after the other, and the queues run side by side (decision 172).
+// Runs suites in queues: the suites of a queue run one after the other, and the queues run side by side. Live nodes wait for elections and
+// timeouts; the suites that compute, which run with niceness, use that time. With equal niceness a live test takes nearly twice as long.
 import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { type FileResults, Results, sum } from './results.ts';

@@ -145,7 +145,7 @@ export class EtcdMember implements NodeMember {
     this.#peers = peers;
     if (this.#forwarded !== undefined) peers.serveForwarded(this.#forwarded);
     this.#featureLevel = new FeatureLevelControl({
-      // A node that registers after the decision and does not support the level ends itself (decision 171).
+      // A node that registers after the decision and does not support the level ends itself (decision 122).
       levels: { replica, level: () => engine.featureLevel, others: () => peers.levels, undisturbed: (task) => task() },
       self: config.node_id,
       raiseAfterMs: config.feature_level_raise_after,

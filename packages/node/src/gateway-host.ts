@@ -161,7 +161,7 @@ export class GatewayHost {
 
   /**
    * Sets until when gateways may answer; called in every turn of consensus.
-   * @param endMs - end of the leader lease on the clock of `performance.now`; undefined while this node holds no lease (decision 120)
+   * @param endMs - end of the leader lease on the clock of `performance.now`; undefined while this node holds no lease (decision 105)
    */
   lease(endMs: number | undefined): void {
     const nowNs = process.hrtime.bigint(); // read first, so that the end can only come out early

@@ -53,7 +53,7 @@ export const openMetricsText = (metrics: readonly Metric[], exemplars?: Exemplar
  *
  * Samples of a counter should end in `_total`, and OpenMetrics requires it. Vault's names do not, so those counters are declared as
  * metrics of no known type. Otherwise rules and dashboards would stop working as soon as a Prometheus server negotiates OpenMetrics, which
- * it does by default (decision 134).
+ * it does by default (decision 109).
  */
 const textOf = (metrics: readonly Metric[], format: TextFormat, exemplars?: Exemplars): string[] =>
   metrics.flatMap((metric) => [

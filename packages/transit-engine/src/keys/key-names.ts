@@ -27,7 +27,9 @@ const changesMax = 10_000;
 
 /**
  * The names of a mount's keys, in ascending byte order. They are read from the store once and then updated with each applied change, unless
- * there are too many to be held in memory. They are ASCII (`isKeyName`), so strings sort like their bytes.
+ * there are too many to be held in memory. Only paths are read: with 300,000 keys, decrypting every record took 8 s. A path is not
+ * authenticated, so an attacker who writes to the disk can add a name, whose key cannot be read or used.
+ * Names are ASCII (`isKeyName`), so strings sort like their bytes.
  */
 export class KeyNames implements BudgetedCache {
   readonly #store: Store;
