@@ -7,13 +7,12 @@ import { Connections, reading, unreadResponses } from '@transitd/http';
 import { gatewayCount, Node } from '@transitd/node';
 import { exitCode, type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
 import { armFailpoints, StoreError } from '@transitd/storage-fsm';
-import type { DevNode } from './dev.ts';
-import { printWelcome } from './dev-welcome.ts';
+import { type DevNode, printWelcome } from './dev.ts';
 import { openOrExitCode, stopOnFault } from './faults.ts';
 import { type NodeLimits, nodeLimits, threadLimits, unreadBytesMax } from './gateways/node-limits.ts';
 import { NodeLog } from './log.ts';
 import { connectionsMaxHere, workersHere } from './machine.ts';
-import { totalLoad } from './metrics/gateway-load.ts';
+import { added, loadOf } from './metrics/load.ts';
 import { type MetricSources, Metrics } from './metrics/metrics.ts';
 import { clusterCertificates, metricSourcesOf } from './metrics/node-sources.ts';
 import { NodeListeners } from './node-listeners.ts';
@@ -132,7 +131,11 @@ function metricSources(config: Config, { limits, connections }: LoadLimits, runn
   const gateways = () => running.listeners?.gateways;
   return {
     ...metricSourcesOf(() => running.node),
-    load: totalLoad({ limits, connections, pipelining: reading, unread: unreadResponses }, gateways),
+    load: {
+      limits,
+      total: () => [loadOf(limits, connections, 0), ...(gateways()?.loads ?? [])].reduce(added),
+      gateways,
+    },
     certificates: () => {
       const { shown, authority } = clusterCertificates(running.node);
       return { shown: [...(running.listeners?.certificates ?? []), ...shown], authority };

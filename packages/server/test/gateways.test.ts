@@ -12,7 +12,7 @@ import { clearRow, nodeLimits, threadLimits } from '../src/gateways/node-limits.
 import { PassedRequests } from '../src/gateways/passed-requests.ts';
 import { Passing } from '../src/gateways/passing.ts';
 import { senderIn, senderText } from '../src/gateways/sender.ts';
-import { gatewayThreads, type Machine } from '../src/gateways/thread-count.ts';
+import { gatewayThreads, type Machine } from '../src/machine.ts';
 
 const limitsWith = (more: object) => ({
   limits: { reads: 10, changes: 5, logins: 5, waiting: 7, body_memory: 100, connections: 64, ...more },

@@ -9,7 +9,9 @@ import { Connections } from '@transitd/http';
 import { version } from '@transitd/process';
 import { expect } from 'chai';
 import { makeCertificate } from '../../process/test/certificate.ts';
+import type { GatewayLoad } from '../src/gateways/messages.ts';
 import type { ClusterFigures } from '../src/metrics/cluster.ts';
+import { added, loadOf } from '../src/metrics/load.ts';
 import { Metrics } from '../src/metrics/metrics.ts';
 
 const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
@@ -144,10 +146,13 @@ it('the version of the release is a label', async () => {
 describe('load metrics', () => {
   it('show the state of the limits at the time of the scrape', async () => {
     const limits = new Limits({ reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1_000_000 });
-    const load = {
-      ...{ limits, connections: new Connections({ own: 16 }) },
+    const none = { waiting: 0, refused: 0 };
+    const ofGateway = {
+      ...{ inFlight: 0, reads: { ...none, atWork: 0 }, bodies: { ...none, held: 0 }, connections: { open: 0, evicted: 0 } },
       ...{ pipelining: { waiting: 7, closed: 3 }, unread: { bytes: 8, closed: 4 } },
     };
+    const ofMain = (): GatewayLoad => loadOf(limits, new Connections({ own: 16 }), 0);
+    const load = { limits, total: () => added(ofMain(), ofGateway), gateways: () => undefined };
     const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0, load };
     const metrics = new Metrics('t', sources);
     const res = new EventEmitter() as ServerResponse;

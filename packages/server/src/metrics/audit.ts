@@ -1,7 +1,6 @@
 import { type AuditObserver, fileChanges } from '@transitd/audit';
 import { Counter } from 'prom-client';
-import { durationHistogram } from './duration-histogram.ts';
-import type { MetricTarget } from './register.ts';
+import { durationHistogram, type MetricTarget } from './register.ts';
 
 /**
  * Registers the metrics of audit entries. The label `device` is the name of the audit device in the configuration.

@@ -1,7 +1,6 @@
 import type { NodeObserver } from '@transitd/process';
 import { Counter } from 'prom-client';
-import { durationHistogram } from './duration-histogram.ts';
-import type { MetricTarget } from './register.ts';
+import { durationHistogram, type MetricTarget } from './register.ts';
 
 /** Upper bounds in milliseconds for the time of a leader: 1 s, 10 s, 1 min, 10 min, 1 h, 1 d, 30 d. */
 const leadershipBoundsMs = [1000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000, 2_592_000_000];

@@ -7,13 +7,12 @@ import { registerSpanCounters } from '../tracing/tracing.ts';
 import { registerAuditMetrics } from './audit.ts';
 import { type CertificateFigures, registerCertificateMetrics } from './certificates.ts';
 import { type ClusterFigures, registerClusterMetrics } from './cluster.ts';
-import { durationBoundsMs, durationHistogram } from './duration-histogram.ts';
 import { registerEvents } from './events.ts';
 import { Exemplars } from './exemplars.ts';
 import { metricsJson } from './json.ts';
-import { type LoadFigures, registerLoadMetrics } from './load.ts';
+import { type LoadSources, registerLoadMetrics } from './load.ts';
 import { type NodeSources, registerNodeGauges } from './node-gauges.ts';
-import { registerGauge } from './register.ts';
+import { durationBoundsMs, durationHistogram, registerGauge } from './register.ts';
 import { type ReplicationFigures, registerReplicationMetrics } from './replication.ts';
 import { SharedRendering } from './shared-rendering.ts';
 import { openMetricsText, plainText } from './text-formats.ts';
@@ -29,7 +28,7 @@ export interface MetricSources extends NodeSources {
   /** Names of the audit devices in the configuration. */
   readonly auditDevices?: readonly string[];
   /** Absent if the node has no limits. */
-  readonly load?: LoadFigures;
+  readonly load?: LoadSources;
   /** Undefined on a node without a cluster. */
   readonly cluster?: () => ClusterFigures | undefined;
   /** Undefined unless this node is the active node of a cluster that replicates. */

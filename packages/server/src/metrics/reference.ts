@@ -1,4 +1,6 @@
 import { Limits } from '@transitd/api';
+import { Connections } from '@transitd/http';
+import { loadOf } from './load.ts';
 import { Metrics } from './metrics.ts';
 
 /** A registered metric. prom-client's types lack `labelNames`. */
@@ -30,12 +32,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
 /** Returns every metric that a node may export, with the default prefix, sorted by name. */
 export function exportedMetrics(): readonly Registered[] {
   const limits = new Limits({ reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1 });
-  const load = {
-    limits,
-    connections: { open: 0, evicted: 0 },
-    pipelining: { waiting: 0, closed: 0 },
-    unread: { bytes: 0, closed: 0 },
-  };
+  const load = { limits, total: () => loadOf(limits, new Connections({ own: 0 }), 0), gateways: () => undefined };
   const sources = { unsealed: () => false, active: () => false, raft: () => undefined, barrierEncryptions: () => 0, load };
   const { registry } = new Metrics(prefix, sources);
   const registered = registry.getMetricsAsArray() as unknown as readonly Registered[];
