@@ -53,10 +53,10 @@ export function metricsReference(): string {
 
 const rowOf = ({ name, type, labelNames, help }: Registered): string => {
   const labels = labelNames.filter((label) => label !== 'le').map((label) => `\`${label}\``);
-  return `| \`${name}\` | ${type} | ${labels.join(', ') || '–'} | ${help.replaceAll('|', '\\|')} |`;
+  return `| \`${name}\` | ${[type, ...labels].join(', ')} | ${help.replaceAll('|', '\\|')} |`;
 };
 
-const head = '| metric | type | labels | meaning |\n|---|---|---|---|';
+const head = '| metric | type, labels | meaning |\n|---|---|---|';
 const intro = `# Metrics
 
 Every metric that a node exports at \`/metrics\` of its telemetry listener and at \`/v1/sys/metrics?format=prometheus\`. Written by
