@@ -15,7 +15,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   console: [],
   'event-loop': [],
   'storage-fsm': ['raft-core'],
-  gateway: ['storage-fsm'],
   'storage-etcd': ['raft-core', 'storage-fsm'],
   replication: ['raft-core', 'storage-fsm'],
   barrier: ['storage-fsm'],
@@ -31,7 +30,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'snapshot-archive': ['storage-fsm'],
   node: [
     ...['cluster', 'audit', 'snapshot-archive', 'process', 'configuration', 'storage-etcd'],
-    ...['raft-core', 'health', 'storage-fsm', 'barrier', 'gateway', 'transit-engine', 'access', 'pkcs11', 'seals', 'replication'],
+    ...['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access', 'pkcs11', 'seals', 'replication'],
   ],
   api: [
     ...['node', 'cluster', 'audit', 'snapshot-archive', 'http', 'process', 'configuration'],
@@ -40,7 +39,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'seals', 'storage-fsm', 'access'],
   server: [
     ...['api', 'cli', 'node', 'audit', 'http', 'process', 'configuration', 'console'],
-    ...['event-loop', 'raft-core', 'storage-fsm', 'barrier', 'gateway', 'access'],
+    ...['event-loop', 'raft-core', 'storage-fsm', 'barrier', 'access'],
   ],
 };
 

@@ -66,11 +66,6 @@ export const folderArrows: FolderArrows = {
   'event-loop': {
     '.': [],
   },
-  gateway: {
-    coherence: [],
-    shared: [],
-    replica: ['coherence', 'shared'],
-  },
   console: {
     '.': [],
   },
@@ -104,7 +99,13 @@ export const folderArrows: FolderArrows = {
     reports: [],
     etcd: ['clock', 'snapshots'],
     migration: ['etcd', 'snapshots', 'storage'],
-    '.': ['clock', 'etcd', 'join', 'migration', 'mounts', 'replication', 'reports', 'snapshots', 'storage'],
+    'threads/coherence': [],
+    'threads/shared': [],
+    'threads/replica': ['threads/coherence', 'threads/shared'],
+    '.': [
+      ...['clock', 'etcd', 'join', 'migration', 'mounts', 'replication', 'reports', 'snapshots', 'storage'],
+      ...['threads/replica', 'threads/shared'],
+    ],
   },
   pkcs11: {
     '.': [],

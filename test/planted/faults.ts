@@ -39,7 +39,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a reply to a gateway has the number from before its request was executed',
-    file: 'packages/gateway/src/replica/replica-host.ts',
+    file: 'packages/node/src/threads/replica/replica-host.ts',
     find: `const result = await this.#resultOf(request);
     const { feed } = this.#options;
     feed.publishStatus(); // an entry without changes moves the applied index too
@@ -49,7 +49,7 @@ export const faults: readonly PlantedFault[] = [
     const result = await this.#resultOf(request);
     feed.publishStatus();
     this.#post({ kind: 'reply', number,`,
-    tests: ['packages/gateway/test/replica/replica-host.test.ts'],
+    tests: ['packages/node/test/threads/replica/replica-host.test.ts'],
   },
   {
     name: 'a reader does not count a jump of its clocks',

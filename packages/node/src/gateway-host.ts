@@ -2,13 +2,18 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Barrier } from '@transitd/barrier';
 import { type Engine, type Peers, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { ChangeFeed, Deadline, type NodeMemory, newNodeMemory, ReplicaHost, SealFlag, SharedClock } from '@transitd/gateway';
 import { type Grant, grantUntil } from '@transitd/raft-core';
 import { type Replica, takesPart } from '@transitd/storage-fsm';
 import { leaseMsOf } from './clock/lease-length.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { ReadEligibility } from './read-eligibility.ts';
 import { gatewayCount, type Services } from './services.ts';
+import { ChangeFeed } from './threads/replica/change-feed.ts';
+import { ReplicaHost } from './threads/replica/replica-host.ts';
+import { Deadline } from './threads/shared/deadline.ts';
+import { type NodeMemory, newNodeMemory } from './threads/shared/node-memory.ts';
+import { SealFlag } from './threads/shared/seal-flag.ts';
+import { SharedClock } from './threads/shared/shared-clock.ts';
 
 /** Number of undrained changes after which a gateway gets no more of them, and reads everything again. */
 const lagMax = 10_000;

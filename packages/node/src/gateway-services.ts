@@ -2,7 +2,6 @@ import { noDisputes } from '@transitd/access';
 import { openReadingView } from '@transitd/barrier';
 import { type ReadRole, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { Deadline, type NodeMemory, ReplicaProxy, SealFlag, SharedClock } from '@transitd/gateway';
 import { freshForIntervals, type NodeStatus } from '@transitd/health';
 import { ClockJump, grantUntil } from '@transitd/raft-core';
 import { type RandomSource, TransitError } from '@transitd/transit-engine';
@@ -11,6 +10,11 @@ import { readClocks, readWallClock } from './clock/machine-clocks.ts';
 import type { GatewaySession } from './gateway-host.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { activeStatus, clusterNamed } from './status.ts';
+import { ReplicaProxy } from './threads/replica/replica-proxy.ts';
+import { Deadline } from './threads/shared/deadline.ts';
+import type { NodeMemory } from './threads/shared/node-memory.ts';
+import { SealFlag } from './threads/shared/seal-flag.ts';
+import { SharedClock } from './threads/shared/shared-clock.ts';
 
 export interface GatewayServicesParts {
   readonly config: Config;

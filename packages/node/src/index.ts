@@ -16,3 +16,4 @@ export type { ClusterView, MemberView, NodeReport, WorkFigures } from './reports
 export { gatewayCount, type Services } from './services.ts';
 export { withRecovery } from './snapshots/recovery.ts';
 export type { Snapshots } from './snapshots/snapshots.ts';
+export type { NodeMemory } from './threads/shared/node-memory.ts';

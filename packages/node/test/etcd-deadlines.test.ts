@@ -1,10 +1,10 @@
 // Until when the gateways of nodes on etcd may answer (decision 105).
 import { isDeepStrictEqual } from 'node:util';
-import { Deadline, type DeadlineName } from '@transitd/gateway';
 import { expect } from 'chai';
 import { until } from '../../process/test/until.ts';
 import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
 import type { Node } from '../src/node.ts';
+import { Deadline, type DeadlineName } from '../src/threads/shared/deadline.ts';
 import { OpenedNodes, stateOf } from './opened-nodes.ts';
 
 /** Whether the deadlines for the lease, the active role and reads hold: on the active node, and on the standby. */

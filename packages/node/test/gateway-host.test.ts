@@ -1,8 +1,8 @@
 import { parseConfig } from '@transitd/configuration';
-import { Deadline } from '@transitd/gateway';
 import { expect } from 'chai';
 import type { NodeClock } from '../src/clock/node-clock.ts';
 import { GatewayHost } from '../src/gateway-host.ts';
+import { Deadline } from '../src/threads/shared/deadline.ts';
 
 const config = parseConfig({
   node_id: 'n1',

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseConfig } from '@transitd/configuration';
-import { Deadline, ReplicaProxy } from '@transitd/gateway';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { freePort } from '../../../test/cluster/harness/free-port.ts';
@@ -10,6 +9,8 @@ import { until } from '../../process/test/until.ts';
 import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
 import { GatewayServices } from '../src/gateway-services.ts';
 import { Node } from '../src/node.ts';
+import { ReplicaProxy } from '../src/threads/replica/replica-proxy.ts';
+import { Deadline } from '../src/threads/shared/deadline.ts';
 
 const hourMs = 3_600_000;
 

@@ -1,8 +1,7 @@
 import type { SecureContextOptions } from 'node:tls';
 import type { EntryType } from '@transitd/audit';
 import type { Config, ListenerConfig } from '@transitd/configuration';
-import type { NodeMemory } from '@transitd/gateway';
-import type { GatewaySession } from '@transitd/node';
+import type { GatewaySession, NodeMemory } from '@transitd/node';
 import type { NodeLimits } from './node-limits.ts';
 
 /** How a gateway reaches the main thread: a Unix domain socket, and a secret that proves that the caller is a gateway of this process. */

@@ -1,7 +1,7 @@
 // One main thread and two gateways over one record. The steps of publishing and draining are those of the product.
-import { ChangePublisher } from '../../src/coherence/change-publisher.ts';
-import { ChangeReader } from '../../src/coherence/change-reader.ts';
-import type { GatewayMessage } from '../../src/coherence/messages.ts';
+import { ChangePublisher } from '../../../src/threads/coherence/change-publisher.ts';
+import { ChangeReader } from '../../../src/threads/coherence/change-reader.ts';
+import type { GatewayMessage } from '../../../src/threads/coherence/messages.ts';
 import type { Alternatives, Thread, World } from './interleavings.ts';
 
 export interface ModelOptions {

@@ -1,9 +1,9 @@
 // A thread that plays the main thread: a replica in memory, and hosts of gateways. The test's own thread plays the gateways.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { memoryStore, type Transaction } from '@transitd/storage-fsm';
-import { ChangeFeed } from '../../src/replica/change-feed.ts';
-import { ReplicaHost } from '../../src/replica/replica-host.ts';
-import type { NodeMemory } from '../../src/shared/node-memory.ts';
+import { ChangeFeed } from '../../../src/threads/replica/change-feed.ts';
+import { ReplicaHost } from '../../../src/threads/replica/replica-host.ts';
+import type { NodeMemory } from '../../../src/threads/shared/node-memory.ts';
 
 export type Command =
   | { readonly kind: 'add'; readonly row: number; readonly port: MessagePort }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayLag } from '../../src/coherence/gateway-lag.ts';
+import { GatewayLag } from '../../../src/threads/coherence/gateway-lag.ts';
 
 describe('the lag of a gateway', () => {
   it('is too long once a change has waited for more than the limit', () => {

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { MessageChannel } from 'node:worker_threads';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import type { GatewayMessage } from '../../src/coherence/messages.ts';
-import { ChangeFeed } from '../../src/replica/change-feed.ts';
-import { ReplicaHost } from '../../src/replica/replica-host.ts';
-import { newNodeMemory } from '../../src/shared/node-memory.ts';
+import type { GatewayMessage } from '../../../src/threads/coherence/messages.ts';
+import { ChangeFeed } from '../../../src/threads/replica/change-feed.ts';
+import { ReplicaHost } from '../../../src/threads/replica/replica-host.ts';
+import { newNodeMemory } from '../../../src/threads/shared/node-memory.ts';
 
 describe('the main thread’s end of a gateway', () => {
   it('numbers a reply after the request was executed, so that the gateway knows every change that the reply may show', async () => {

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { ChangeFeed } from '../../src/replica/change-feed.ts';
-import { ReplicaHost } from '../../src/replica/replica-host.ts';
-import { newNodeMemory } from '../../src/shared/node-memory.ts';
+import { ChangeFeed } from '../../../src/threads/replica/change-feed.ts';
+import { ReplicaHost } from '../../../src/threads/replica/replica-host.ts';
+import { newNodeMemory } from '../../../src/threads/shared/node-memory.ts';
 import type { GatewayResult, GatewayWork } from './hammering-gateway.ts';
 
 /** Lets two gateway threads change and read the same records. This thread is the main thread. */

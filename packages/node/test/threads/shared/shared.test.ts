@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
-import { Deadline } from '../../src/shared/deadline.ts';
-import { newNodeMemory } from '../../src/shared/node-memory.ts';
-import { SealFlag } from '../../src/shared/seal-flag.ts';
-import { SharedClock } from '../../src/shared/shared-clock.ts';
-import { SharedStatus } from '../../src/shared/shared-status.ts';
+import { Deadline } from '../../../src/threads/shared/deadline.ts';
+import { newNodeMemory } from '../../../src/threads/shared/node-memory.ts';
+import { SealFlag } from '../../../src/threads/shared/seal-flag.ts';
+import { SharedClock } from '../../../src/threads/shared/shared-clock.ts';
+import { SharedStatus } from '../../../src/threads/shared/shared-status.ts';
 import type { Task } from './sharing-thread.ts';
 
 describe('the shared memory of a node', () => {

@@ -1,8 +1,8 @@
 import type { Changes } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { ChangePublisher } from '../../src/coherence/change-publisher.ts';
-import { ChangeReader } from '../../src/coherence/change-reader.ts';
-import type { GatewayMessage } from '../../src/coherence/messages.ts';
+import { ChangePublisher } from '../../../src/threads/coherence/change-publisher.ts';
+import { ChangeReader } from '../../../src/threads/coherence/change-reader.ts';
+import type { GatewayMessage } from '../../../src/threads/coherence/messages.ts';
 
 const changeOf = (path: string): Changes => [{ path, revision: 1, deleted: false }];
 

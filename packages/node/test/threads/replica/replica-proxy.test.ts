@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import type { Changes, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { storeSuite } from '../../../storage-fsm/test/store/store.suite.ts';
-import { ReplicaProxy } from '../../src/replica/replica-proxy.ts';
-import { drainedWord, type NodeMemory, newNodeMemory, word } from '../../src/shared/node-memory.ts';
+import { storeSuite } from '../../../../storage-fsm/test/store/store.suite.ts';
+import { ReplicaProxy } from '../../../src/threads/replica/replica-proxy.ts';
+import { drainedWord, type NodeMemory, newNodeMemory, word } from '../../../src/threads/shared/node-memory.ts';
 import type { Command } from './main-thread.ts';
 
 interface Node {

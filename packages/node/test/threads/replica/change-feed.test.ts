@@ -1,10 +1,10 @@
 import { MessageChannel } from 'node:worker_threads';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { ChangeFeed } from '../../src/replica/change-feed.ts';
-import { ReplicaHost } from '../../src/replica/replica-host.ts';
-import { ReplicaProxy } from '../../src/replica/replica-proxy.ts';
-import { newNodeMemory } from '../../src/shared/node-memory.ts';
+import { ChangeFeed } from '../../../src/threads/replica/change-feed.ts';
+import { ReplicaHost } from '../../../src/threads/replica/replica-host.ts';
+import { ReplicaProxy } from '../../../src/threads/replica/replica-proxy.ts';
+import { newNodeMemory } from '../../../src/threads/shared/node-memory.ts';
 
 describe('the feed of a replica that replaces another one', () => {
   it('publishes numbers after those of the earlier feed, so that a gateway of that one notices its changes', async () => {

@@ -1,8 +1,8 @@
 // A gateway with a cache of a few records. It changes and reads them as fast as it can, beside another gateway that does the same.
 import { setImmediate as turn } from 'node:timers/promises';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { ReplicaProxy } from '../../src/replica/replica-proxy.ts';
-import type { NodeMemory } from '../../src/shared/node-memory.ts';
+import { ReplicaProxy } from '../../../src/threads/replica/replica-proxy.ts';
+import type { NodeMemory } from '../../../src/threads/shared/node-memory.ts';
 
 export interface GatewayWork {
   readonly memory: NodeMemory;

@@ -1,8 +1,8 @@
 // A thread that shares the memory of the node with the test.
 import { parentPort, workerData } from 'node:worker_threads';
-import type { NodeMemory } from '../../src/shared/node-memory.ts';
-import { SealFlag } from '../../src/shared/seal-flag.ts';
-import { SharedStatus } from '../../src/shared/shared-status.ts';
+import type { NodeMemory } from '../../../src/threads/shared/node-memory.ts';
+import { SealFlag } from '../../../src/threads/shared/seal-flag.ts';
+import { SharedStatus } from '../../../src/threads/shared/shared-status.ts';
 
 export type Task = 'confirm the seal' | 'read the clock' | 'publish statuses';
 
