@@ -1,3 +1,4 @@
+// @live
 // Every link in the Markdown files of the project leads to a file and, if it names a heading, to that heading.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';

@@ -1,10 +1,12 @@
 // Mocha's report, plus what a run of all suites adds up (scripts/test/results.ts): one line a file of tests, and one when the suite has
 // ended.
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import mocha from 'mocha';
 
 const root = resolve(import.meta.dirname, '..');
+
+const isLive = (file) => file !== undefined && existsSync(file) && /^\/\/ @live$/m.test(readFileSync(file, 'utf8'));
 
 function endsWithoutWaiting() {
   console.error(`still open a minute after the last test: ${process.getActiveResourcesInfo().join(', ')}`);
@@ -20,7 +22,15 @@ export default class ResultsReporter extends mocha.reporters.Spec {
     const files = new Map();
     const resultsOf = (test) => {
       const file = relative(root, test.file ?? process.cwd());
-      if (!files.has(file)) files.set(file, { folder: relative(root, process.cwd()), file, passed: 0, pending: 0, failures: [] });
+      if (!files.has(file))
+        files.set(file, {
+          folder: relative(root, process.cwd()),
+          file,
+          isLive: isLive(test.file),
+          passed: 0,
+          pending: 0,
+          failures: [],
+        });
       return files.get(file);
     };
     runner.on('pass', (test) => resultsOf(test).passed++);

@@ -20,6 +20,8 @@ export interface FileResults {
   /** The folder in which its suite was started. */
   readonly folder: string;
   readonly file: string;
+  /** Whether the file has a line `// @live`: its tests need processes or sockets, so a busy machine can make them fail. */
+  readonly isLive: boolean;
   readonly passed: number;
   readonly pending: number;
   readonly failures: readonly Failure[];

@@ -1,3 +1,4 @@
+// @live
 // A password check takes two threads for a tenth of a second. Anonymous logins must not delay other callers.
 import { expect } from 'chai';
 import { until } from '../cluster/harness/until.ts';

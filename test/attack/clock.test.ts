@@ -1,3 +1,4 @@
+// @live
 // The wall clock of a node jumps. When the clock is correct again, every acknowledged change is still in force.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

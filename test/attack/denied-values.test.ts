@@ -1,3 +1,4 @@
+// @live
 // A denied value stays denied wherever a request puts it: in a batch item, in the path, under another name, or inside the input.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';

@@ -1,3 +1,4 @@
+// @live
 // An anonymous caller uses `sys/storage/raft/join` to make a node call addresses and report the result.
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';

@@ -1,3 +1,4 @@
+// @live
 // Several nodes join under the same name at the same time.
 import { expect } from 'chai';
 import { LiveCluster } from '../cluster/harness/live-cluster.ts';

@@ -1,3 +1,4 @@
+// @live
 // Attacks with weak key material and with misleading fields of key operations, against a live node.
 import { constants, createCipheriv, createPublicKey, generateKeyPairSync, publicEncrypt, randomBytes } from 'node:crypto';
 import { expect } from 'chai';

@@ -1,3 +1,4 @@
+// @live
 // Bodies of 32 MB: many at once, announced but never sent, and sent slowly.
 import { once } from 'node:events';
 import { expect } from 'chai';

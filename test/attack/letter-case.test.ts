@@ -1,3 +1,4 @@
+// @live
 // A denial for a user, a role or a policy applies whether a request writes the name in upper or lower case.
 import { expect } from 'chai';
 import { processMs, Workbench } from '../process/live-server.ts';

@@ -1,3 +1,4 @@
+// @live
 // `null` instead of a string is read as an empty string, as in Vault and OpenBao. It never grants additional rights.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';

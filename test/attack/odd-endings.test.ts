@@ -1,3 +1,4 @@
+// @live
 // Connections that end in unusual ways release everything that they held.
 import { existsSync, readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';

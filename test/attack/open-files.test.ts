@@ -1,3 +1,4 @@
+// @live
 // Callers that only keep connections open cannot use up the file descriptors that storage needs.
 import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';

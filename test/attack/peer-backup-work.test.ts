@@ -1,3 +1,4 @@
+// @live
 // A token that may only restore backups must not fill the memory of a node, or have it check numbers without end.
 import { generatePrime } from 'node:crypto';
 import { promisify } from 'node:util';

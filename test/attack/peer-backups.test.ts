@@ -1,3 +1,4 @@
+// @live
 // Vault and OpenBao use the same numbers for different key types. A restored key has its original type, or is refused.
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';

@@ -1,3 +1,4 @@
+// @live
 // Policies with keywords of Vault and OpenBao. No keyword grants more than in these services, and none is ignored silently.
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';

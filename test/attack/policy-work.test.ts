@@ -1,3 +1,4 @@
+// @live
 // Large policies delay no other caller: their work runs in slices, and the rules of one token are limited.
 import { expect } from 'chai';
 import { until } from '../cluster/harness/until.ts';

@@ -1,3 +1,4 @@
+// @live
 // One node behind a proxy, with TLS and an audit file: forged addresses, weak ciphers, and text in unexpected places.
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:tls';

@@ -1,3 +1,4 @@
+// @live
 // Floods of small but expensive requests: other requests are served in between.
 import { expect } from 'chai';
 import { until } from '../cluster/harness/until.ts';

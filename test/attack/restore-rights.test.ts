@@ -1,3 +1,4 @@
+// @live
 // A token that has `update` but not `sudo` on the path of a restore must not restore a snapshot.
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';

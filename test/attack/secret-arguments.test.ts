@@ -1,3 +1,4 @@
+// @live
 // Every user of the machine can read command-line arguments, so the command refuses secrets there before it sends anything.
 import { expect } from 'chai';
 import { processMs } from '../process/live-server.ts';

@@ -1,3 +1,4 @@
+// @live
 // `snapshot-force` with another cluster's snapshot on a cluster with a static seal, whose key cannot open the snapshot.
 import { expect } from 'chai';
 import { LiveCluster } from '../cluster/harness/live-cluster.ts';

@@ -1,3 +1,4 @@
+// @live
 // A caller that fills the limits of a node with gateways: it gets its part, over all threads, and the other callers are served.
 import { expect } from 'chai';
 import { until } from '../cluster/harness/until.ts';

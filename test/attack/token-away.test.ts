@@ -1,3 +1,4 @@
+// @live
 // A PKCS#11 token is unavailable for a while under load. Afterwards it works again without a restart of the node.
 import { randomBytes } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 // Tokens must not gain or keep rights that nobody granted.
 import { expect } from 'chai';
 import { type Answer, type LiveServer, processMs, Workbench } from '../process/live-server.ts';

@@ -1,3 +1,4 @@
+// @live
 // Requests with unfinished bodies must not hold a standby's connections to the active node.
 import { expect } from 'chai';
 import { scenarioMs, withCluster } from '../cluster/harness/scenario.ts';

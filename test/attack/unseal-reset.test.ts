@@ -1,3 +1,4 @@
+// @live
 // Callers without a share try to keep a node sealed.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

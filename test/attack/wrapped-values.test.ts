@@ -1,3 +1,4 @@
+// @live
 // Wrapped responses of many small values, which are parsed again for the audit log when they are unwrapped.
 import { expect } from 'chai';
 import { startAudited } from '../process/audited-server.ts';

@@ -1,3 +1,4 @@
+// @live
 // The Go clients of Vault and OpenBao, on which Go services and most tools build, unchanged against a live node.
 import { expect } from 'chai';
 import { type LiveServer, Workbench } from '../process/live-server.ts';

@@ -1,3 +1,4 @@
+// @live
 // The client with which cosign and other sigstore tools sign with transit keys, unchanged against a live node. It accepts only
 // signatures that begin with `vault:`.
 import { expect } from 'chai';

@@ -1,3 +1,4 @@
+// @live
 // The Python client hvac, unchanged against a live node. It is installed from the Python registry into its own folder.
 import { join } from 'node:path';
 import { expect } from 'chai';

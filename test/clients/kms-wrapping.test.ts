@@ -1,3 +1,4 @@
+// @live
 // The wrapper with which services protect their own root keys under a transit key, unchanged against a live node.
 import { expect } from 'chai';
 import { type LiveServer, Workbench } from '../process/live-server.ts';

@@ -1,3 +1,4 @@
+// @live
 // Moves keys from a real Vault to a node and to another Vault. docs/moving.md says where the binary is published.
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// @live
 // The awskms seal against moto, which has the requests of AWS KMS. It checks neither signatures nor the key of a decryption: the mock of
 // the package does. It is installed from the Python registry into its own folder.
 import { type ChildProcess, spawn } from 'node:child_process';

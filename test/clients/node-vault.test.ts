@@ -1,3 +1,4 @@
+// @live
 // The npm client node-vault, unchanged against a live node: existing services send the same requests.
 import { expect } from 'chai';
 import nodeVault from 'node-vault';

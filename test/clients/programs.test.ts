@@ -1,3 +1,4 @@
+// @live
 // Runs the programs of docs/first-steps.md as they are written.
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

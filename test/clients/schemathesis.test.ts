@@ -1,3 +1,4 @@
+// @live
 // schemathesis generates requests from the OpenAPI document and checks the responses of a live node. It accepts no 500, and only the
 // statuses, content types and bodies that the document describes.
 import { writeFileSync } from 'node:fs';

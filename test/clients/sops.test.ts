@@ -1,3 +1,4 @@
+// @live
 // sops keeps encrypted files in repositories. Here its data keys are encrypted under transit keys of a live node.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

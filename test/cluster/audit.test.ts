@@ -1,3 +1,4 @@
+// @live
 // In a cluster, only the node that decides a request audits it.
 import { expect } from 'chai';
 import { base64 } from '../process/live-server.ts';

@@ -1,3 +1,4 @@
+// @live
 // The command against a cluster: join, members, requests to a standby.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// @live
 // A cluster whose nodes have gateway threads (decision 105): no request on any thread of any node misses a change that was answered before
 // it began.
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 // Only the state store of the active node hangs; its log works. It transfers leadership, or refuses writes if no other voter can lead.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 // Every health code that a cluster can have, produced by a real cluster, with its whole body.
 import { expect } from 'chai';
 import { expectHealthBody } from './harness/health-body.ts';

@@ -1,3 +1,4 @@
+// @live
 // Limits count a forwarded request on the node that executes it.
 import { expect } from 'chai';
 import type { LiveNode } from './harness/live-node.ts';

@@ -1,3 +1,4 @@
+// @live
 // The logs of the nodes are enough to reconstruct an outage.
 import { expect } from 'chai';
 import { processMs } from '../process/live-server.ts';

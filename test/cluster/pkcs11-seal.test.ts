@@ -1,3 +1,4 @@
+// @live
 // A key in SoftHSM unseals a node. The command blocks of docs/seals.md set up both.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 // The commands of docs/replication.md, as they are written, with two clusters.
 import { expect } from 'chai';
 import { runBlocks, shellBlocks } from '../docs/page.ts';

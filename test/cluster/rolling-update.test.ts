@@ -1,3 +1,4 @@
+// @live
 // A rolling update in the order of a StatefulSet: from the last pod to the first. Each pod is a real process, with the preStop, the signal,
 // the grace period and the probes of the manifests.
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+// @live
 // Rotates the authority that signs the nodes' certificates while the cluster serves.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// @live
 // Backup and restore of a whole cluster through every kind of node.
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';

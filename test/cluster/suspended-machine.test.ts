@@ -1,3 +1,4 @@
+// @live
 // Checks the answers of a node whose machine resumes after a suspension in which the monotonic clock stood still.
 import { expect } from 'chai';
 import { processMs } from '../process/live-server.ts';

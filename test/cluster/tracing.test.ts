@@ -1,3 +1,4 @@
+// @live
 // The spans of one forwarded write, as a collector of OpenTelemetry receives them from two nodes.
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,3 +1,4 @@
+// @live
 import { expect } from 'chai';
 import { type LiveEtcd, liveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';
 import { type AuditedServer, startAudited } from '../process/audited-server.ts';

@@ -1,3 +1,4 @@
+// @live
 // The page of rights in a real browser: the caller's token, denials with their reasons, policies, seal and audit; and hostile policies.
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { expect } from 'chai';

@@ -1,3 +1,4 @@
+// @live
 // The console in a real browser, against a live cluster: signing in, the page of the cluster, and a leader that dies while someone watches.
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';

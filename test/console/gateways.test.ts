@@ -1,3 +1,4 @@
+// @live
 // The console of a node with gateway threads, through which its stream passes.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';

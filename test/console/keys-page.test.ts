@@ -1,3 +1,4 @@
+// @live
 // The page of the keys in a real browser: names, versions, changes with their previews, operations, and names that try to be HTML.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';

@@ -1,3 +1,4 @@
+// @live
 // The disaster-recovery replication in a real browser: on the console of the primary, and on that of a secondary, where nobody can sign in.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';

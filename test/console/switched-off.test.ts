@@ -1,3 +1,4 @@
+// @live
 // A node whose configuration has no console answers below /ui/ as on any other unknown path.
 import { expect } from 'chai';
 import { processMs, Workbench } from '../process/live-server.ts';

@@ -1,3 +1,4 @@
+// @live
 // The container that points the Service of the active node to its pod, against a stub of the node's health and of the Kubernetes API.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

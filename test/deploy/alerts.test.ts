@@ -1,3 +1,4 @@
+// @live
 // An operator reads an alert's summary first, then its description, then its section in the runbook.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

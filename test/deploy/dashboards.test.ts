@@ -1,3 +1,4 @@
+// @live
 // The dashboards are written by a script, so that all of them have the same form.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// @live
 // Checks that the plain manifests start a working node. test/clients/helm compares them with the chart.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 // If no node exports a metric, an alert on it never fires and a panel on it stays empty.
 import { expect } from 'chai';
 import type { LiveNode } from '../cluster/harness/live-node.ts';

@@ -1,3 +1,4 @@
+// @live
 // Every command block of the documents is run by a test, or listed with a reason.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

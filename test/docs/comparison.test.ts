@@ -1,3 +1,4 @@
+// @live
 import { expect } from 'chai';
 import { type Answer, base64, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 

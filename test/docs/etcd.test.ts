@@ -1,3 +1,4 @@
+// @live
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { type LiveEtcd, liveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';

@@ -1,3 +1,4 @@
+// @live
 import { expect } from 'chai';
 import { base64, processMs, Workbench } from '../process/live-server.ts';
 import { runBlocks, shellBlocks } from './page.ts';

@@ -1,3 +1,4 @@
+// @live
 // The commands of the pages about operation, as they are written, on two machines: the example configuration, initialization, audit, a
 // second node, backup and restore, and a recovery after a lost quorum.
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 // The examples of README.md and of the client library's README, as they are written, with one node.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { processMs } from '../process/live-server.ts';

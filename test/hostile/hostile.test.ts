@@ -1,3 +1,4 @@
+// @live
 // Malformed and malicious requests: each gets its one correct answer, none gets a 500, and the node keeps serving.
 import { expect } from 'chai';
 import { type LiveEtcd, liveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';

@@ -1,3 +1,4 @@
+// @live
 // Callers that hold resources: silent connections, unfinished heads and bodies, and expensive work.
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

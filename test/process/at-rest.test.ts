@@ -1,7 +1,9 @@
+// @live
 // Nothing on disk reveals a secret: a planted key and a planted plaintext are nowhere in the data directory.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { safety } from '../safety.ts';
 import { base64, processMs, Workbench } from './live-server.ts';
 import { shapesOf } from './secret-shapes.ts';
 
@@ -55,7 +57,7 @@ describe('data at rest', () => {
           .map(() => file),
       );
     });
-    expect(found).to.deep.equal([]);
+    expect(found, safety).to.deep.equal([]);
     for (const file of files) expect(statSync(file).mode & 0o077, file).to.equal(0);
     expect(statSync(data).mode & 0o077).to.equal(0);
   });

@@ -1,3 +1,4 @@
+// @live
 // The audit of a real process: its files, refusals without a working device, and the check of the hash chain.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 // A node finds a changed disk when it starts, reports it in one sentence, and serves nothing from it.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';

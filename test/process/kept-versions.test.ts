@@ -1,3 +1,4 @@
+// @live
 // This version opens data directories of earlier versions, and everything in them still works.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';

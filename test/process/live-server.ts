@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { safety } from '../safety.ts';
 import { SecretWatch } from './secret-watch.ts';
 import { auditFilesOf, configurationOf, sealKeyOf } from './server-output.ts';
 
@@ -194,7 +195,7 @@ export class LiveServer {
       ...this.secrets.findings('the metrics', this.#metrics),
       ...auditFilesOf(configuration).flatMap((file) => this.secrets.findings(file, readFileSync(file))),
     ];
-    if (found.length > 0) throw new Error(`a secret was written:\n${found.join('\n')}`);
+    if (found.length > 0) throw new Error(`${safety}: a secret was written:\n${found.join('\n')}`);
   }
 }
 

@@ -1,3 +1,4 @@
+// @live
 // The command as an operator uses it: a node with a Shamir seal and TLS, and errors of the command itself.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 // `transitd operator recover` on the data directory of one node: its refusals, its output, and the next start of the node.
 import {
   chmodSync,

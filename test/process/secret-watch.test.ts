@@ -1,3 +1,4 @@
+// @live
 // Every live server ends with a search for secrets. These tests prove that the search finds them.
 import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 // Tests which signals end a node, at which moments, and which files the node leaves behind.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,9 +1,11 @@
+// @live
 // Commands that bring keys, certificates and texts in and out, against a live node.
 import { execFileSync } from 'node:child_process';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { safety } from '../safety.ts';
 import { type LiveServer, processMs, Workbench } from './live-server.ts';
 import { type Circumstances, expectCode, type Ran, run } from './transitd-command.ts';
 
@@ -147,7 +149,7 @@ describe('the commands for imports, certificates and tools', function () {
     for (const [name, section] of Object.entries(sections))
       expect(section, JSON.stringify(section)).to.have.property(ofClusters.test(name) ? 'error' : 'answer');
     expect(text).to.include('svc_core_unsealed').and.not.include(server.rootToken).and.not.include('a-secret-key-name');
-    expect(server.secrets.findings('the bundle', text)).to.deep.equal([]);
+    expect(server.secrets.findings('the bundle', text), safety).to.deep.equal([]);
     expectCode(await transitd(['debug', path]), 1, 'it exists');
     const limited = (await done(['token', 'create', '-policy=default', '-field=token'])).stdout;
     const partial = join(folder, 'partial.json');

@@ -12,7 +12,7 @@ const suite = (script: string, more: Partial<Suite> = {}): Suite => ({
 });
 const lines = (...values: readonly unknown[]): string =>
   values.map((value) => `fs.appendFileSync(process.env.TEST_RESULTS, ${JSON.stringify(`${JSON.stringify(value)}\n`)});`).join('');
-const passed = { folder: 'a', file: 'a/a.test.ts', passed: 2, pending: 0, failures: [] };
+const passed = { folder: 'a', file: 'a/a.test.ts', isLive: false, passed: 2, pending: 0, failures: [] };
 const failed = { ...passed, failures: [{ title: 'answers', message: 'no answer' }] };
 const end = { folder: 'a', ended: true };
 

@@ -1,3 +1,4 @@
+// @live
 // The documentation site, built as `npm run site` builds it: every link of every page leads somewhere, and a browser shows the pages.
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 // `transitd monitor` and `sys/monitor`: the log of a live node, over the API.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';

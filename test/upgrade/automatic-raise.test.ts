@@ -1,3 +1,4 @@
+// @live
 // A cluster of three processes is upgraded under load, and raises its feature level by itself once all members support the next one.
 import { expect } from 'chai';
 import type { LiveNode } from '../cluster/harness/live-node.ts';
@@ -5,6 +6,7 @@ import { scenarioMs, withCluster } from '../cluster/harness/scenario.ts';
 import { losses } from '../cluster/harness/survivors.ts';
 import { until } from '../cluster/harness/until.ts';
 import { Workload } from '../cluster/harness/workload.ts';
+import { safety } from '../safety.ts';
 import { nextLevel, Releases } from './harness/next-release.ts';
 import { levelsOf, roll, unexplained } from './harness/roll.ts';
 
@@ -45,7 +47,7 @@ describe('an upgrade with feature_level_raise_after', function () {
       await Promise.all(cluster.nodes.map((node) => workload.nextWrite([node])));
       await workload.stop();
       expect(unexplained(workload)).to.deep.equal([]);
-      expect(await losses(cluster, workload), 'losses').to.deep.equal([]);
+      expect(await losses(cluster, workload), safety).to.deep.equal([]);
 
       // From now on the earlier release does not start.
       await two.stop();

@@ -8,6 +8,7 @@ import { losses } from '../cluster/harness/survivors.ts';
 import { Workload } from '../cluster/harness/workload.ts';
 import { root } from '../process/live-server.ts';
 import { expectCode, run } from '../process/transitd-command.ts';
+import { safety } from '../safety.ts';
 import { nextLevel, Releases } from './harness/next-release.ts';
 import { allSupport, levelsOf, roll, unexplained } from './harness/roll.ts';
 
@@ -66,7 +67,7 @@ describe('an upgrade', function () {
 
       await workload.stop();
       expect(unexplained(workload)).to.deep.equal([]);
-      expect(await losses(cluster, workload), 'losses').to.deep.equal([]);
+      expect(await losses(cluster, workload), safety).to.deep.equal([]);
 
       two.install();
       await two.replace();

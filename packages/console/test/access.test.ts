@@ -1,3 +1,4 @@
+// @live
 import { expect } from 'chai';
 import { decisionIn, explain } from '../app/access/explanation.ts';
 import { pathIn } from '../app/access/requests.ts';

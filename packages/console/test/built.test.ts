@@ -1,3 +1,4 @@
+// @live
 // The console that ships is the one whose sources are in this repository.
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';

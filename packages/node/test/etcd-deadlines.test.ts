@@ -1,3 +1,4 @@
+// @live
 // Until when the gateways of nodes on etcd may answer (decision 105).
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';

@@ -1,3 +1,4 @@
+// @live
 import { type Barrier, BarrierError, type BarrierState } from '@transitd/barrier';
 import { expect } from 'chai';
 import { pino } from 'pino';

@@ -1,3 +1,4 @@
+// @live
 import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';

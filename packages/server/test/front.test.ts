@@ -1,3 +1,4 @@
+// @live
 // A node and its listeners in this process, tested with raw bytes.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createServer, type RequestListener, request } from 'node:http';

@@ -1,3 +1,4 @@
+// @live
 import { X509Certificate } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,5 +1,6 @@
 // Tests of the test harness, on single nodes.
 import { expect } from 'chai';
+import { safety } from '../../safety.ts';
 import { LiveCluster } from './live-cluster.ts';
 import { scenarioMs } from './scenario.ts';
 import { losses } from './survivors.ts';
@@ -74,7 +75,7 @@ describe('a node under test', () => {
       await next;
     }
     await workload.stop();
-    expect(await losses(cluster, workload), 'losses').to.deep.equal([]);
+    expect(await losses(cluster, workload), safety).to.deep.equal([]);
     expect(workload.encrypted.length).to.be.greaterThan(10);
 
     // Both must be found: an impossible change and a missing key.

@@ -1,3 +1,4 @@
+// @live
 import { expect } from 'chai';
 import { Answer } from '../../process/live-server.ts';
 import { freePort } from './free-port.ts';

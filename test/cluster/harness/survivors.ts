@@ -1,4 +1,5 @@
 // Checks after a storm of faults that every node has every acknowledged write.
+import { safety } from '../../safety.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
 import { until } from './until.ts';
@@ -21,7 +22,7 @@ export async function caughtUp(cluster: LiveCluster, node: LiveNode): Promise<vo
 /** @throws if an acknowledged write is missing, or an answer has no explanation */
 export async function expectNothingLost(cluster: LiveCluster, workload: Workload): Promise<void> {
   const found = await losses(cluster, workload);
-  if (found.length > 0) throw new Error(`${found.length} losses:\n${found.slice(0, 20).join('\n')}`);
+  if (found.length > 0) throw new Error(`${safety}: ${found.length} losses:\n${found.slice(0, 20).join('\n')}`);
 }
 
 /** Returns missing acknowledged writes and unexplained answers; empty if all is well. */

@@ -1,3 +1,4 @@
+// @live
 // Two clusters whose seals need no shares: a secondary that restarts unseals by itself, whatever its primary has changed.
 import { expect } from 'chai';
 import { LiveCluster } from '../harness/live-cluster.ts';

@@ -1,3 +1,4 @@
+// @live
 // A node with gateway threads (decision 105): no request on any thread misses a change that was answered before it began.
 import { expect } from 'chai';
 import { until } from '../../cluster/harness/until.ts';

@@ -1,3 +1,4 @@
+// @live
 // The threads of a node with gateways and TLS: sessions and certificates on all of them, and threads that end or hang.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';

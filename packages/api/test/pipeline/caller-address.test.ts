@@ -1,3 +1,4 @@
+// @live
 import type { IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { callerAddress } from '../../src/pipeline/caller-address.ts';

@@ -1,3 +1,4 @@
+// @live
 import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
 import { completionScript, completions } from '../../src/local/completion.ts';

@@ -1,3 +1,4 @@
+// @live
 import { execFileSync } from 'node:child_process';
 import { createHmac, createPrivateKey } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @live
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpsRequest } from 'node:https';

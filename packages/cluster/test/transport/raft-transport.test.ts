@@ -1,3 +1,4 @@
+// @live
 import { EventEmitter, once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { PassThrough } from 'node:stream';

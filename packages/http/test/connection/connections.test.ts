@@ -1,3 +1,4 @@
+// @live
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { expect } from 'chai';

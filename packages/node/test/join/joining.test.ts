@@ -1,3 +1,4 @@
+// @live
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server as TcpServer } from 'node:net';

@@ -1,3 +1,4 @@
+// @live
 import { expect } from 'chai';
 import { connectEtcd } from '../../src/client/connect-etcd.ts';
 import { keysBelow } from '../../src/copy/keys.ts';

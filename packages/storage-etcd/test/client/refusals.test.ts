@@ -1,3 +1,4 @@
+// @live
 import { once } from 'node:events';
 import { constants, createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';

@@ -1,3 +1,4 @@
+// @live
 import { once } from 'node:events';
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, createServer as createSilentServer, type Socket } from 'node:net';

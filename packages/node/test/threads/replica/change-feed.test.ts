@@ -1,3 +1,4 @@
+// @live
 import { MessageChannel } from 'node:worker_threads';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';

@@ -1,3 +1,4 @@
+// @live
 import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { memoryStore } from '@transitd/storage-fsm';

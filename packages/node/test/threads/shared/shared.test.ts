@@ -1,3 +1,4 @@
+// @live
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
