@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { productionPackages } from '../scripts/release/lock-file.ts';
+import { packagesWith, productionPackages } from '../scripts/release/lock-file.ts';
+import { noticeOf } from '../scripts/release/notices.ts';
 import { thirdPartyOf } from '../scripts/release/workspace.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -13,20 +14,52 @@ const directOf = (name: string): string[] =>
 describe('production dependencies', () => {
   const page = readFileSync(join(root, 'docs/dependencies.md'), 'utf8');
 
-  it('are at most 105, as many as the page says', () => {
+  const usersOf = (name: string): string[] => packages.filter((one) => directOf(one).includes(name));
+  const direct = [...new Set(packages.flatMap(directOf))].sort();
+
+  it('are at most 215, as many as the page says, which names the optional ones', () => {
     const { length } = productionPackages();
-    expect(length).to.be.at.most(105);
+    expect(length).to.be.at.most(215);
     expect(page).to.include(`A node runs ${length} third-party packages`);
+    const optional = Object.keys(thirdPartyOf(packages, 'optionalDependencies'));
+    expect(page).to.include(`Optional are ${optional.map((name) => `\`${name}\``).join(', ')}`);
   });
 
-  it('are listed with the packages that use them, if they are direct', () => {
-    const rows = [...page.matchAll(/^\| `(\S+)` \| ([^|]+) \| \S/gm)].map(([, name = '', users = '']) => [
-      name,
-      users.split(', '),
-    ]);
-    const direct = [...new Set(packages.flatMap(directOf))].sort();
-    const used = direct.map((name) => [name, packages.filter((one) => directOf(one).includes(name))]);
-    expect(rows).to.deep.equal(used);
+  it('are listed with the packages that use them and the number that comes with each, if they are direct', () => {
+    const rows = [...page.matchAll(/^\| `(\S+)` \| ([^|]+) \| (\d+) \| \S/gm)].map(([, ...cells]) => cells);
+    const expected = direct.map((name) => {
+      const users = usersOf(name);
+      return [name, users.join(', '), String(packagesWith(name, users[0] ?? '').length)];
+    });
+    expect(rows).to.deep.equal(expected);
+  });
+
+  it('are under a license that allows redistribution, whose text the release has', () => {
+    const allowed = /^(?:MIT|ISC|0BSD|BlueOak-1\.0\.0|Apache-2\.0|BSD-[23]-Clause)$/;
+    for (const one of productionPackages()) {
+      // With `OR`, one of them is enough.
+      const choices = (one.license ?? '')
+        .replace(/[()]/g, '')
+        .split(' OR ')
+        .map((choice) => choice.split(' AND '));
+      expect(
+        choices.some((all) => all.every((license) => allowed.test(license))),
+        `${one.path}: ${one.license}`,
+      ).to.equal(true);
+      expect(noticeOf(one)).to.include(`${one.name} ${one.version}`);
+    }
+  });
+
+  it('for development are listed too, each with its reason', () => {
+    const manifests = [root, ...packages.map((name) => join(root, 'packages', name))];
+    const names = manifests.flatMap((folder) => {
+      const { devDependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+      return Object.keys(devDependencies);
+    });
+    const rows = [...page.matchAll(/^\| ((?:`[^`]+`(?:, )?)+) \| [^|]+ \|$/gm)].flatMap(([, cell = '']) => cell.split(', '));
+    expect(rows.map((name) => name.slice(1, -1)).toSorted()).to.deep.equal(
+      [...new Set(names)].filter((name) => !direct.includes(name) && !name.startsWith('@transitd/')).sort(),
+    );
   });
 
   it('run no script, except those that the allow-list names', () => {

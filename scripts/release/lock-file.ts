@@ -23,31 +23,42 @@ export interface ProductionPackage extends Locked {
 
 /** Returns the third-party packages that the server needs, directly or not, sorted by path. @throws if one is not installed */
 export function productionPackages(): ProductionPackage[] {
-  const { packages }: { packages: Record<string, Locked> } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
-  const installed = Object.entries(packages)
-    .filter(([path, { dev, link }]) => path.includes('node_modules/') && dev !== true && link !== true)
-    .map(([path, locked]) => ({ ...locked, path, name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length) }));
-  return neededBy(closureOf('server'), new Map(installed.map((one) => [one.path, one])))
-    .map((one) => {
-      if (!existsSync(join(root, one.path))) throw new Error(`${one.path} is not installed: run "npm ci"`);
-      return one;
-    })
-    .sort((a, b) => (a.path < b.path ? -1 : 1));
+  const [byPath, needed] = [lockedPackages(), new Set<ProductionPackage>()];
+  // A package of this workspace that the server does not import, such as one that is not yet used, brings nothing into a release.
+  for (const name of closureOf('server'))
+    addNeeded(byPath, `packages/${name}`, dependenciesOf(readManifest(join(root, 'packages', name))), needed);
+  for (const { path } of needed) if (!existsSync(join(root, path))) throw new Error(`${path} is not installed: run "npm ci"`);
+  return [...needed].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** A package of this workspace that the server does not import, such as one that is not yet used, brings nothing into a release. */
-function neededBy(ours: readonly string[], byPath: ReadonlyMap<string, ProductionPackage>): ProductionPackage[] {
-  const needed = new Set<ProductionPackage>();
-  const visit = (from: string, names: readonly string[]): void => {
-    for (const name of names) {
-      const one = packageAt(byPath, from, name);
-      if (one === undefined || needed.has(one)) continue;
-      needed.add(one);
-      visit(one.path, dependenciesOf(one));
-    }
-  };
-  for (const name of ours) visit(`packages/${name}`, dependenciesOf(readManifest(join(root, 'packages', name))));
-  return [...needed];
+/** Returns the packages that come with a direct dependency of one of our packages, itself included. */
+export function packagesWith(name: string, ours: string): ProductionPackage[] {
+  const found = new Set<ProductionPackage>();
+  addNeeded(lockedPackages(), `packages/${ours}`, [name], found);
+  return [...found];
+}
+
+function lockedPackages(): ReadonlyMap<string, ProductionPackage> {
+  const { packages }: { packages: Record<string, Locked> } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const locked = Object.entries(packages)
+    .filter(([path, { dev, link }]) => path.includes('node_modules/') && dev !== true && link !== true)
+    .map(([path, one]) => ({ ...one, path, name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length) }));
+  return new Map(locked.map((one) => [one.path, one]));
+}
+
+/** Adds the packages of these names, as `from` finds them, and those that they need. */
+function addNeeded(
+  byPath: ReadonlyMap<string, ProductionPackage>,
+  from: string,
+  names: readonly string[],
+  found: Set<ProductionPackage>,
+): void {
+  for (const name of names) {
+    const one = packageAt(byPath, from, name);
+    if (one === undefined || found.has(one)) continue;
+    found.add(one);
+    addNeeded(byPath, one.path, dependenciesOf(one), found);
+  }
 }
 
 /** Returns the names of the packages that are installed with this one. */

@@ -1,7 +1,7 @@
 // The licenses of everything in an archive that is not ours.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { productionPackages } from './lock-file.ts';
+import { type ProductionPackage, productionPackages } from './lock-file.ts';
 import { nodeFor } from './node-binary.ts';
 import { nodeVersion, root } from './project.ts';
 
@@ -9,9 +9,7 @@ const line = '-'.repeat(80);
 
 /** Returns the text of THIRD-PARTY-NOTICES.txt. @throws if a package has no license text */
 export function notices(): string {
-  const packages = productionPackages().map(({ name, version, license, path }) =>
-    section(`${name} ${version} (${license})`, ownTexts(name) ?? licenseTexts(join(root, path))),
-  );
+  const packages = productionPackages().map(noticeOf);
   const node = section(`Node.js ${nodeVersion}, with the libraries that it includes`, [
     readFileSync(join(nodeFor('linux-x64'), 'LICENSE'), 'utf8'),
   ]);
@@ -20,6 +18,10 @@ export function notices(): string {
   ]);
   return ['transitd includes the following software.\n', ...packages, libsodium, node].join('\n');
 }
+
+/** Returns the section of one package. @throws if it has no license text */
+export const noticeOf = ({ name, version, license, path }: ProductionPackage): string =>
+  section(`${name} ${version} (${license})`, ownTexts(name) ?? licenseTexts(join(root, path)));
 
 /** Packages under the Apache License without a copy of it: the file with their copyright notice. */
 const withoutText: Readonly<Record<string, string>> = {
