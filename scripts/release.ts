@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { writeDashboards } from './dashboards/files.ts';
 import { parseArgs } from './parse-args.ts';
 import { folderName, hasPkcs11, packFolder, stageArchive } from './release/archive.ts';
 import { buildDebianPackage } from './release/debian-package.ts';
@@ -47,6 +48,11 @@ try {
     step(`Debian package for ${platform}`, () =>
       buildDebianPackage(platform, { archive: join(stage, folderName(platform)), stage: join(stage, `debian-${platform}`), out }),
     );
+  step('dashboards', () => {
+    const name = `transitd-${version}-dashboards`;
+    writeDashboards(join(stage, name));
+    packFolder(join(stage, name), join(out, `${name}.tar.gz`));
+  });
   step('notices, bill of materials, provenance, sums', () => {
     writeFileSync(join(out, 'THIRD-PARTY-NOTICES.txt'), notices());
     writeJson(join(out, `transitd-${version}.cdx.json`), sbom());

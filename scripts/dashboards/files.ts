@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { node } from './node.ts';
 import { overview } from './overview.ts';
 import { type Dashboard, dashboardJson } from './panels.ts';
@@ -6,6 +8,8 @@ import { transit } from './transit.ts';
 
 export const dashboards: readonly Dashboard[] = [overview, raft, transit, node];
 
-/** Returns the content of each file in `deploy/grafana/dashboards`, by file name. */
-export const dashboardFiles = (): ReadonlyMap<string, string> =>
-  new Map(dashboards.map((dashboard) => [`${dashboard.uid}.json`, dashboardJson(dashboard)]));
+/** Writes one file for each dashboard, named by its uid. */
+export function writeDashboards(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  for (const dashboard of dashboards) writeFileSync(join(folder, `${dashboard.uid}.json`), dashboardJson(dashboard));
+}

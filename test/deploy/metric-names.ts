@@ -1,11 +1,11 @@
 // Collects the metric names that the alert rules and the dashboards use.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { dashboards } from '../../scripts/dashboards/files.ts';
 import { root } from '../process/live-server.ts';
 
 const rulesFile = join(root, 'deploy/prometheus/rules.yml');
-const dashboards = join(root, 'deploy/grafana/dashboards');
 
 interface Rule {
   readonly record?: string;
@@ -16,10 +16,7 @@ const rules = (): readonly Rule[] =>
   (parse(readFileSync(rulesFile, 'utf8')).groups as { rules: Rule[] }[]).flatMap((group) => group.rules);
 
 const dashboardQueries = (): readonly string[] =>
-  readdirSync(dashboards).flatMap((file) => {
-    const { panels } = JSON.parse(readFileSync(join(dashboards, file), 'utf8')) as { panels: { targets: { expr: string }[] }[] };
-    return panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
-  });
+  dashboards.flatMap(({ rows }) => rows.flat().flatMap(({ queries }) => queries.map(([query]) => query)));
 
 /** Metrics that a healthy cluster declares and need not set. */
 export const withoutValue: readonly string[] = [
