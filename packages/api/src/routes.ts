@@ -24,7 +24,6 @@ import { nodesRoutes } from './sys/nodes.ts';
 import { openApiRoutes } from './sys/openapi.ts';
 import { pluginRoutes } from './sys/plugins.ts';
 import { policyRoutes } from './sys/policy.ts';
-import { policyCheckRoutes } from './sys/policy-check.ts';
 import { quotaRoutes } from './sys/quotas.ts';
 import { raftRoutes } from './sys/raft.ts';
 import { raftAutopilotRoutes } from './sys/raft-autopilot.ts';
@@ -32,7 +31,6 @@ import { raftJoinRoutes } from './sys/raft-join.ts';
 import { raftSnapshotRoutes } from './sys/raft-snapshot.ts';
 import { replicationControlRoutes } from './sys/replication/control.ts';
 import { operationTokenRoutes } from './sys/replication/operation-token.ts';
-import { salvageRoutes } from './sys/replication/salvage.ts';
 import { replicationRoutes } from './sys/replication/status.ts';
 import { rotateRoutes } from './sys/rotate.ts';
 import { sealRoutes } from './sys/seal.ts';
@@ -64,7 +62,6 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices, log: L
     ...nodesRoutes,
     ...replicationRoutes,
     ...replicationControlRoutes,
-    ...salvageRoutes,
     ...operationTokenRoutes,
     ...authRoutes, // before the mounts, whose paths may begin with `auth/`
     ...mountRoutes,
@@ -87,7 +84,6 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices, log: L
     ...jwtRoutes,
     ...authRoleRoutes,
     ...policyRoutes,
-    ...policyCheckRoutes,
     ...capabilityRoutes(() => routes),
     ...statusRoutes(metrics),
     ...auditRoutes(audit),

@@ -4,9 +4,9 @@ import { issued } from '../operation/answers.ts';
 import type { Route } from '../operation/operation.ts';
 import { deleteAppRole, listAppRoles, readAppRole, writeAppRole } from './approle.ts';
 import { rolePathsIn } from './approle-fields.ts';
-import { tokenReply } from './auth-json.ts';
 import { loginOperation, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { deleteJwtRole, listJwtRoles, readJwtRole, writeJwtRole } from './jwt.ts';
+import { tokenReply } from './token-json.ts';
 
 const login = loginOperation({
   approle: methodHandler({

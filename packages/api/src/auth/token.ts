@@ -27,8 +27,7 @@ import {
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
-import { authJson, tokenReply } from './auth-json.ts';
-import { tokenJson, tokenSchema } from './token-json.ts';
+import { authJson, tokenJson, tokenReply, tokenSchema } from './token-json.ts';
 
 const tokenOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,

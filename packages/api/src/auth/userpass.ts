@@ -2,9 +2,9 @@ import { type Body, dataReply, noContentReply, object, RequestError, text, writt
 import * as answers from '../operation/answers.ts';
 import { keptIfOmitted } from '../operation/kept-fields.ts';
 import { type Call, found, namesReply, type Params, pathParam, type Route } from '../operation/operation.ts';
-import { tokenReply } from './auth-json.ts';
 import { loginOperation, type MethodContext, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
+import { tokenReply } from './token-json.ts';
 
 type Named = Pick<Call, 'params'>;
 

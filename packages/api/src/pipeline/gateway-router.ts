@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { turns } from '@transitd/event-loop';
 import type { NodeStatus } from '@transitd/health';
 import { parsePath, type Reply, sendReply } from '@transitd/http';
 import type { Operation, Route } from '../operation/operation.ts';
 import { GatewayPipeline, type GatewayPipelineOptions, type GatewayRequest, isCurrent } from './gateway-pipeline.ts';
 import { asksHealth, healthReply, isProbe } from './health-reply.ts';
-import { PassedInARow } from './passed-in-a-row.ts';
 import { errorReply, isRefusal } from './refusals.ts';
 import { checkHead, verbOf } from './request-head.ts';
 import { RouteFinder } from './route-finder.ts';
@@ -92,3 +92,26 @@ export function createGatewayRouter(options: GatewayRouterOptions): RequestListe
 const isOfGateway = (operation: Operation): operation is GatewayRequest['operation'] => 'inGateway' in operation;
 
 const isPlain = (headers: IncomingHttpHeaders): boolean => headersPassed.every((name) => headers[name] === undefined);
+
+/** Requests in a row after which a connection is closed. A client with a mix of requests rarely sends so many. */
+const inARowMax = 16;
+
+/**
+ * Closes connections to a gateway whose requests all run in the main thread, because each of them is parsed twice. The client connects
+ * again, sooner or later to the main thread. `Connection: close` in an answer loses nothing: the client knows that it may not send more.
+ */
+class PassedInARow {
+  readonly #passed = new WeakMap<Socket, number>();
+
+  /** Call it before the request is passed. */
+  passed({ socket }: IncomingMessage, res: ServerResponse): void {
+    const passed = (this.#passed.get(socket) ?? 0) + 1;
+    this.#passed.set(socket, passed);
+    if (passed >= inARowMax) res.shouldKeepAlive = false;
+  }
+
+  /** This thread may answer the request itself. */
+  served({ socket }: IncomingMessage): void {
+    this.#passed.delete(socket);
+  }
+}

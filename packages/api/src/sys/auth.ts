@@ -1,7 +1,6 @@
 import { type AuthMount, type AuthTuning, authTypes, newAuthMount } from '@transitd/access';
 import {
   any,
-  boolean,
   duration,
   type Field,
   type FieldSchema,
@@ -32,7 +31,7 @@ import {
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
-import { configMembers, optionsJson, optionsSchema } from './mount-json.ts';
+import { configMembers, entryJson, mountMembers, optionsJson, optionsSchema } from './mount-json.ts';
 
 const authMountOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -46,17 +45,7 @@ const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method')
 const method = text('Path of the auth method, below `auth/`', { required: true });
 
 /** Returns an auth method in the form of the list. */
-const mountJson = (mount: AuthMount): object => ({
-  accessor: mount.accessor,
-  config: configJson(mount),
-  description: mount.description,
-  external_entropy_access: mount.externalEntropyAccess,
-  local: mount.local,
-  options: optionsJson(mount),
-  seal_wrap: mount.sealWrap,
-  type: mount.type,
-  uuid: mount.id,
-});
+const mountJson = (mount: AuthMount) => entryJson(mount, { accessor: mount.accessor, config: configJson(mount) });
 
 const configJson = ({ defaultTtlS, inert, maxTtlS }: Pick<AuthMount, 'defaultTtlS' | 'inert' | 'maxTtlS'>): object => ({
   default_lease_ttl: defaultTtlS,
@@ -67,17 +56,7 @@ const configJson = ({ defaultTtlS, inert, maxTtlS }: Pick<AuthMount, 'defaultTtl
 });
 
 const configSchema = object({ ...configMembers, token_type: string }, inertMembers(inertOfMount));
-const mountSchema = object({
-  accessor: string,
-  config: configSchema,
-  description: string,
-  external_entropy_access: boolean,
-  local: boolean,
-  options: optionsSchema,
-  seal_wrap: boolean,
-  type: string,
-  uuid: string,
-});
+const mountSchema = object({ ...mountMembers, config: configSchema });
 
 /** Returns the built-in `token` method; its TTLs are those of the node. */
 function tokenMountJson({ clusterName }: Node): object {

@@ -2,10 +2,15 @@ import { boolean, integer, list, map, object, orNull, string } from '@transitd/h
 import { accessorOf, type Mount } from '@transitd/node';
 import { inertMembers, inertOfMount } from '../operation/inert-fields.ts';
 
-/** Returns a mount in the form of the list. */
-export const mountJson = (mount: Mount): object => ({
-  accessor: accessorOf(mount),
-  config: configJson(mount),
+/** The settings of a mount or an auth method that both show. */
+type Shown = Pick<Mount, 'id' | 'description' | 'externalEntropyAccess' | 'local' | 'options' | 'sealWrap'> & {
+  readonly type: string;
+};
+
+/** Returns a mount or an auth method in the form of the list. */
+export const entryJson = (mount: Shown, { accessor, config }: { readonly accessor: string; readonly config: object }) => ({
+  accessor,
+  config,
   description: mount.description,
   external_entropy_access: mount.externalEntropyAccess,
   local: mount.local,
@@ -14,6 +19,8 @@ export const mountJson = (mount: Mount): object => ({
   type: mount.type,
   uuid: mount.id,
 });
+
+export const mountJson = (mount: Mount): object => entryJson(mount, { accessor: accessorOf(mount), config: configJson(mount) });
 
 /** Returns the settings of a mount; durations in seconds. */
 export const configJson = ({

@@ -2,19 +2,24 @@ import { canonicalPolicyName } from '@transitd/access';
 import {
   dataReply,
   type FieldSchema,
+  integer,
   list,
   noContentReply,
   object,
+  orNull,
   type Reply,
   string,
   text,
+  texts,
   topLevelDataReply,
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
+import { checkGivenPaths } from '../operation/given-paths.ts';
 import {
   type Call,
   type GuardedOperation,
+  guarded,
   none,
   type OperationDescription,
   type Params,
@@ -114,6 +119,34 @@ const listAcl = policyOperation(
   async ({ policies }) => dataReply({ keys: await policies.list() }),
 );
 
+/** Each path is compared with all rules of the policy. */
+const pathsMax = 100;
+
+/** Validates a policy and evaluates it on paths, without writing it. */
+const check = guarded({
+  name: 'policy-check',
+  about: 'Validate a policy and evaluate it alone on paths, without writing it',
+  takes: {
+    policy: text('Policy in HCL or JSON, as plain text or in base64', { required: true, long: true }),
+    paths: texts('Paths to evaluate; with a slash at the end for a list'),
+  },
+  answers: answers.data(
+    object({
+      rules: integer,
+      decisions: list(object({ path: string, capabilities: list(string), rule: orNull(string) })),
+    }),
+  ),
+  capability: 'update',
+  where: 'replica',
+  parsesText: true,
+  run: async ({ services }, { values: { policy = '', paths = [] }, warnings }) => {
+    checkGivenPaths(paths, pathsMax);
+    const { rules, notices, decisions } = await services.policies.check(policy, paths);
+    const rows = decisions.map(({ path, capabilities, rule = null }) => ({ path, capabilities, rule }));
+    return dataReply({ rules, decisions: rows }, [...warnings, ...notices]);
+  },
+});
+
 /** Routes of policies, at the current path and at the path that older clients use. */
 export const policyRoutes: readonly Route[] = [
   { path: 'sys/policies/acl', operations: { LIST: listAcl } },
@@ -142,4 +175,5 @@ export const policyRoutes: readonly Route[] = [
       DELETE: remove,
     },
   },
+  { path: 'sys/policies/check', operations: { POST: check } },
 ];

@@ -1,9 +1,10 @@
-import { type AutopilotSettings, type ServerState, serverIdOf } from '@transitd/cluster';
+import { type ServerState, serverIdOf } from '@transitd/cluster';
 import {
   bool,
   boolean,
   dataReply,
   duration,
+  type FieldSchema,
   ignoredField,
   int,
   integer,
@@ -16,6 +17,7 @@ import {
 } from '@transitd/http';
 import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
+import { propertiesIn } from '../operation/kept-fields.ts';
 import { guardedOnSecondary, type Route } from '../operation/operation.ts';
 import { durationText, secondsText } from './duration-text.ts';
 import { requireCluster } from './raft.ts';
@@ -89,6 +91,21 @@ const autopilotState = guardedOnSecondary({
   },
 });
 
+const settingsFields = {
+  cleanup_dead_servers: bool('Remove dead members; requires `min_quorum` of 3 or more'),
+  dead_server_last_contact_threshold: duration(
+    'Time without contact to the leader after which a member counts as dead; at least one minute',
+    { property: 'deadServerLastContactThreshold' },
+  ),
+  last_contact_threshold: duration('Time without contact to the leader after which a member counts as unhealthy', {
+    property: 'lastContactThreshold',
+  }),
+  max_trailing_logs: int('Maximum number of log entries by which a healthy member may lag', { min: 0 }),
+  min_quorum: int('Minimum number of voters to keep', { min: 0 }),
+  server_stabilization_time: duration('Stored and returned, but has no effect', { property: 'serverStabilizationTime' }),
+  disable_upgrade_migration: ignoredField('bool'),
+} as const satisfies FieldSchema;
+
 const readSettings = guardedOnSecondary({
   use: 'reads',
   name: 'raft-autopilot-configuration-read',
@@ -121,29 +138,11 @@ const writeSettings = guardedOnSecondary({
   use: 'changes',
   name: 'raft-autopilot-configuration-write',
   about: 'Update the autopilot settings; omitted fields keep their values',
-  takes: {
-    cleanup_dead_servers: bool('Remove dead members; requires `min_quorum` of 3 or more'),
-    dead_server_last_contact_threshold: duration(
-      'Time without contact to the leader after which a member counts as dead; at least one minute',
-    ),
-    last_contact_threshold: duration('Time without contact to the leader after which a member counts as unhealthy'),
-    max_trailing_logs: int('Maximum number of log entries by which a healthy member may lag', { min: 0 }),
-    min_quorum: int('Minimum number of voters to keep', { min: 0 }),
-    server_stabilization_time: duration('Stored and returned, but has no effect'),
-    disable_upgrade_migration: ignoredField('bool'),
-  },
+  takes: settingsFields,
   answers: answers.written,
   capability: 'update',
   run: async (node, { values, warnings }) => {
-    const changes: { readonly [Name in keyof AutopilotSettings]: AutopilotSettings[Name] | undefined } = {
-      cleanupDeadServers: values.cleanup_dead_servers,
-      deadServerLastContactThreshold: values.dead_server_last_contact_threshold,
-      lastContactThreshold: values.last_contact_threshold,
-      maxTrailingLogs: values.max_trailing_logs,
-      minQuorum: values.min_quorum,
-      serverStabilizationTime: values.server_stabilization_time,
-    };
-    const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+    const given = Object.entries(propertiesIn(settingsFields, values)).filter(([, value]) => value !== undefined);
     await requireCluster(node).autopilot.change(Object.fromEntries(given));
     const ineffective =
       values.server_stabilization_time === undefined

@@ -12,6 +12,7 @@ import {
   RequestError,
   string,
   text,
+  writtenReply,
 } from '@transitd/http';
 import type { ClusterReplication, Node, Promotion } from '@transitd/node';
 import { ReplicationError } from '@transitd/replication';
@@ -246,6 +247,30 @@ const recover = guardedOnSecondary({
   },
 });
 
+const salvage = guarded({
+  name: 'dr-primary-salvage',
+  about: 'Restore a key from the kept state of a former primary, under another name',
+  capability: 'update',
+  sudo: true,
+  where: 'leader',
+  isSlow: true, // it reads the whole archive
+  takes: {
+    snapshot: text('Name of the archive in the folder diverged/ of the active node', { required: true }),
+    mount: text('Path of the mount; default: transit'),
+    key: text('Name of the key in the archive', { required: true }),
+    name: text('Name of the restored key; must not exist yet', { required: true }),
+  },
+  answers: answers.written,
+  run: async ({ node, services }, { values: { snapshot = '', mount = 'transit', key = '', name = '' } }) => {
+    const engine = services.mounts.engines.get(mount.replace(/\/$/, ''));
+    if (engine === undefined) throw new RequestError('invalid_request', 'there is no transit mount at this path');
+    const { snapshots } = node;
+    if (snapshots === undefined) throw new RequestError('invalid_request', 'this node keeps no snapshots');
+    const archive = await controlled(node, (replication) => replication.openDiverged(snapshot));
+    return writtenReply(await snapshots.reading(archive, (read) => engine.transfers.salvageKey(key, name, read)));
+  },
+});
+
 /** Routes that change replication. Below the feature level of replication they answer 400. */
 export const replicationControlRoutes: readonly Route[] = [
   { path: 'sys/replication/dr/primary/enable', operations: { POST: enablePrimary } },
@@ -260,4 +285,5 @@ export const replicationControlRoutes: readonly Route[] = [
   { path: 'sys/replication/dr/secondary/generate-public-key', operations: { POST: generatePublicKey } },
   { path: 'sys/replication/dr/secondary/update-primary', operations: { POST: updatePrimary } },
   { path: 'sys/replication/dr/secondary/recover', operations: { POST: recover } },
+  { path: 'sys/replication/dr/primary/salvage', operations: { POST: salvage } },
 ];
