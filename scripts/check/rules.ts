@@ -18,16 +18,3 @@ export const findingsIn = (files: readonly SourceFile[]): Finding[] =>
 /** Returns a finding as a line that editors can follow. */
 export const lineOf = ({ rule, path, line, message }: Finding): string =>
   `${path}${line > 0 ? `:${line}` : ''} ${rule}: ${message}`;
-
-/** Returns the number of findings per folder and rule, the highest number first. */
-export function countsOf(findings: readonly Finding[]): string[] {
-  const counts = new Map<string, number>();
-  for (const { path, rule } of findings) {
-    const folder = /\.\w+$/.test(path) ? path.split('/').slice(0, -1).join('/') || '.' : path;
-    const key = `${folder} ${rule}`;
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return [...counts]
-    .sort(([a, m], [b, n]) => n - m || a.localeCompare(b))
-    .map(([key, count]) => `${String(count).padStart(5)} ${key}`);
-}
