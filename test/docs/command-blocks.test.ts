@@ -56,9 +56,11 @@ describe('the command blocks of the documents', () => {
     });
   }
 
-  it('name scripts that exist', () => {
+  it('and the text around them name scripts that exist', () => {
     const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
-    const named = pages.flatMap((page) => codeBlocks(page, 'sh').flatMap((block) => [...block.matchAll(/npm run ([\w:]+)/g)]));
-    expect(named.map(([, script = '']) => script).filter((script) => !scripts.includes(script))).to.deep.equal([]);
+    const named = (pattern: RegExp): string[] =>
+      pages.flatMap((page) => [...read(page).matchAll(pattern)].map(([, name = '']) => name));
+    expect(named(/npm run ([a-z][\w:]*)/g).filter((name) => !scripts.includes(name))).to.deep.equal([]);
+    expect(named(/\bnode ((?:scripts|bench)\/[\w/-]+\.ts)/g).filter((file) => !existsSync(join(root, file)))).to.deep.equal([]);
   });
 });
