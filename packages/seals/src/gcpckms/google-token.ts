@@ -1,4 +1,4 @@
-import { createSign } from 'node:crypto';
+import { createPrivateKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { ProviderError } from '@transitd/barrier';
 import { reasonOf, requireOwnerWritable } from '@transitd/process';
@@ -49,7 +49,7 @@ async function fromKey({ connect, nowMs }: GoogleTokenParts, file: string): Prom
   const account = await readServiceAccount(file);
   const url = new URL(account.token_uri);
   const name = `the authority ${url.origin}`;
-  const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: assertionOf(account, nowMs()) };
+  const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: await assertionOf(account, nowMs()) };
   return fetchAccessToken({ connect, address: url.origin, name, nowMs }, grantRequest(url.pathname, form));
 }
 
@@ -70,16 +70,14 @@ export async function readServiceAccount(file: string): Promise<z.output<typeof 
 }
 
 /** Returns a JSON Web Token signed with RSASSA-PKCS1-v1_5 and SHA-256 (RFC 7515, RS256). */
-function assertionOf(account: z.output<typeof serviceAccount>, nowMs: number): string {
+async function assertionOf(account: z.output<typeof serviceAccount>, nowMs: number): Promise<string> {
   const { client_email: iss, private_key, private_key_id: kid, token_uri: aud } = account;
   const iat = Math.floor(nowMs / 1000);
-  const encoded = [
-    { alg: 'RS256', typ: 'JWT', ...(kid !== undefined && { kid }) },
-    { iss, scope, aud, iat, exp: iat + assertionS },
-  ].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'));
-  const text = encoded.join('.');
+  const { SignJWT } = await import('jose');
   try {
-    return `${text}.${createSign('RSA-SHA256').update(text).sign(private_key, 'base64url')}`;
+    return await new SignJWT({ iss, scope, aud, iat, exp: iat + assertionS })
+      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', ...(kid !== undefined && { kid }) })
+      .sign(createPrivateKey(private_key));
   } catch {
     throw new ProviderError('permission', 'the private key of the service account cannot be used: create another key');
   }
