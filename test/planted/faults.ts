@@ -16,8 +16,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'the active node answers heartbeats without a lease and a quorum',
     file: 'packages/cluster/src/calls.ts',
-    find: 'if (!isActive() || !(storage.holdsLease() || (await confirmsLeadership())))',
-    replace: 'if (!isActive())',
+    find: 'if (!role.isActive || !(storage.holdsLease() || (await confirmsLeadership())))',
+    replace: 'if (!role.isActive)',
     tests: ['packages/cluster/test/calls.test.ts'],
   },
   {

@@ -88,7 +88,7 @@ describe('a damaged data directory', () => {
     const { config, dev } = prepareDev({ dataDir });
     const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal: () => undefined });
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 }, dev.rootToken);
-    await node.store?.barrier.store.commit({ conditions: [], writes: [{ path: 'core/mounts', value: Buffer.from('{}') }] });
+    await node.member?.barrier.store.commit({ conditions: [], writes: [{ path: 'core/mounts', value: Buffer.from('{}') }] });
     await node.stop();
 
     const server = bench.launch({ dataDir });

@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { KeySources } from './auth/jwt-keys.ts';
 import { Logins } from './auth/logins.ts';
@@ -14,12 +15,7 @@ import { DisputedDates } from './values/disputed-dates.ts';
 export interface AccessOptions {
   /** The store of the records, in plaintext. */
   readonly store: Store;
-  /** The clock that decides whether a token or a rule has expired, in milliseconds since the epoch. */
-  readonly now: () => number;
-  /** The clock for deletions, which are final, and for the expiry of restrictions, which must not end early; `now` when absent. */
-  readonly dueNow?: () => number;
-  /** A clock that is never set, in milliseconds, for lock-outs, quotas and the age of fetched keys; `now` when absent. */
-  readonly monotonicNow?: () => number;
+  readonly clock: RecordClock;
   /** Disagreements of the node's clocks; when absent, they always agree. */
   readonly clockDisputes?: ClockDisputes;
   readonly limits?: TokenLimits;
@@ -52,22 +48,20 @@ const noSources: KeySources = {
 /** Creates the services over a store. Quotas are not enforced until `quotas.open` has read them. */
 export function openAccess({
   store,
-  now,
-  dueNow = now,
-  monotonicNow = now,
+  clock,
   clockDisputes = noDisputes,
   limits,
   sources = noSources,
   passwordWork,
   threads,
 }: AccessOptions): Access {
-  const policies = new Policies({ store, now, dueNow });
-  const tokens = new Tokens({ store, policies, now, ...(threads && { threads }) });
+  const policies = new Policies({ store, clock });
+  const tokens = new Tokens({ store, policies, clock, ...(threads && { threads }) });
   const disputedDates = new DisputedDates(clockDisputes);
-  const registry = new TokenRegistry({ store, tokens, policies, now, dueNow, disputedDates, ...(limits && { limits }) });
-  const logins = new Logins({ store, tokens, registry, sources, now, dueNow, monotonicNow, disputedDates, passwordWork });
-  const wrapping = new Wrapping({ store, tokens, dates: registry.dates, now, ttlSMax: registry.limits.maxTtlS });
-  const quotas = new Quotas({ store, now: monotonicNow });
+  const registry = new TokenRegistry({ store, tokens, policies, clock, disputedDates, ...(limits && { limits }) });
+  const logins = new Logins({ store, tokens, registry, sources, clock, disputedDates, passwordWork });
+  const wrapping = new Wrapping({ store, tokens, dates: registry.dates, clock, ttlSMax: registry.limits.maxTtlS });
+  const quotas = new Quotas({ store, clock });
   return { policies, tokens, registry, logins, wrapping, quotas, disputedDates };
 }
 

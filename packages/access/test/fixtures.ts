@@ -1,4 +1,6 @@
+import { systemClock } from '@transitd/process';
 import { memoryStore, type StoredRecord } from '@transitd/storage-fsm';
+import { clockOf } from '../../process/test/test-clock.ts';
 import {
   AccessError,
   DisputedDates,
@@ -22,10 +24,10 @@ export async function setup(limits: TokenLimits = { defaultTtlS: longest, maxTtl
   const clock = { now: 1_000_000 };
   const { rootToken, writes } = initialAccess({ now: clock.now });
   await store.commit({ conditions: [], writes });
-  const policies = new Policies({ store, now: Date.now });
-  const tokens = new Tokens({ store, policies, now: () => clock.now });
+  const policies = new Policies({ store, clock: systemClock });
+  const tokens = new Tokens({ store, policies, clock: clockOf(() => clock.now) });
   const disputedDates = new DisputedDates(disputes);
-  const registry = new TokenRegistry({ store, tokens, policies, now: () => clock.now, disputedDates, limits });
+  const registry = new TokenRegistry({ store, tokens, policies, clock: clockOf(() => clock.now), disputedDates, limits });
   const who = async (token: string): Promise<Principal> => {
     const principal = await tokens.authenticate(token);
     if (principal === undefined) throw new Error('no such token');

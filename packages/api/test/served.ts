@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { closeAccess, initialAccess, openAccess } from '@transitd/access';
 import { type AuditDevices, AuditKey, initialAuditKey } from '@transitd/audit';
 import type { Node, Services } from '@transitd/node';
+import { systemClock } from '@transitd/process';
 import { memoryStore } from '@transitd/storage-fsm';
 import pino from 'pino';
 import { mounted } from '../../node/test/mounts/mounted.ts';
@@ -35,7 +36,7 @@ export interface Served {
   readonly services: Services;
   readonly metrics: TestMetrics;
   /** The parts of a node that the routes need; a test may change them. */
-  readonly node: { -readonly [Name in 'store' | 'services' | 'replicaStatus' | 'eligibility']: Node[Name] };
+  readonly node: { -readonly [Name in 'member' | 'services' | 'eligibility']: Node[Name] };
   close(): void;
 }
 
@@ -62,7 +63,7 @@ export async function served({
   const metrics = new TestMetrics();
   const routes = allRoutes(metrics, audit);
   const passwordWork = { cost: 16, blockSize: 8, parallelization: 1 };
-  const access = openAccess({ store, now: Date.now, passwordWork });
+  const access = openAccess({ store, clock: systemClock, passwordWork });
   await access.quotas.open();
   const services: Services = {
     ...access,
@@ -73,7 +74,8 @@ export async function served({
   const node = {
     services,
     initialized: true,
-    clusterName: { id: '00000000', name: 'test' },
+    member: { clusterName: { id: '00000000', name: 'test' } },
+    requireMember: () => node.member,
     eligibility: { readRole: 'active', waitUntilInForce: async () => undefined },
     config: { data_dir: '.', storage: { type: 'raft' } },
     sealStatus: {

@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { RotationConfig } from './keyring/rotation.ts';
 import type { OnSealWritten, SealConfig, SealType } from './seal/seal-config.ts';
@@ -8,8 +9,7 @@ export interface BarrierOptions {
   readonly seal: SealConfig;
   /** Returns the replicated count of values ever written (`ReplicaStatus.valuesWritten`). */
   readonly valuesWritten: () => number;
-  /** Returns the time in whole milliseconds since the epoch. */
-  readonly now: () => number;
+  readonly clock: RecordClock;
   /** The rotation configuration that applies until one is stored. */
   readonly rotation?: RotationConfig;
   readonly onSealWritten?: OnSealWritten;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { oneAtATime } from '@transitd/event-loop';
 import { type Store, StoreError, type Write } from '@transitd/storage-fsm';
 import type { BarrierOptions, BarrierState, InitialShares, SealStatus } from './barrier-types.ts';
 import { Rekey } from './ceremony/rekey.ts';
@@ -10,7 +11,6 @@ import { LoadedKeys } from './keyring/loaded-keys.ts';
 import { plaintextView } from './keyring/plaintext-view.ts';
 import { SharedKeyring } from './keyring/shared-keyring.ts';
 import { encryptValue } from './keyring/value.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 import { keyBytes } from './records/box.ts';
 import { BarrierError } from './records/errors.ts';
 import { isReserved, keyringPath, sealPath } from './records/paths.ts';
@@ -95,7 +95,7 @@ export class Barrier {
     this.transfer = new KeyTransfer({ ...parts, plaintext: this.store });
     const attempt = { seal: this.#sealKeeper, exclusive: this.#exclusive };
     this.rekey = new Rekey(attempt);
-    const generation = (name: string) => new TokenGeneration(name, { ...attempt, now: options.now });
+    const generation = (name: string) => new TokenGeneration(name, { ...attempt, clock: options.clock });
     this.rootGeneration = generation('root generation');
     this.operationTokenGeneration = generation('operation token generation');
     this.#unwatch = options.store.watch('core/', (changes) => {
@@ -141,7 +141,7 @@ export class Barrier {
   initialize(request: InitializeRequest, initialWrites: readonly Write[]): Promise<InitialShares> {
     return this.#exclusive(async () => {
       if ((await readSeal(this.#ciphertext)) !== undefined) throw alreadyInitialized();
-      const { seal, now, valuesWritten } = this.#options;
+      const { seal, clock, valuesWritten } = this.#options;
       const counts = countsFor(seal.type, request);
       if (initialWrites.some(({ path }) => isReserved(path)))
         throw new BarrierError('reserved_path', 'an initial record has a path that is reserved for the barrier');
@@ -150,7 +150,7 @@ export class Barrier {
       const shared = await newSharedKey(counts);
       const wrapping = await newWrappingKey(seal, shared.key).finally(() => shared.key.fill(0));
       const rootKey = randomBytes(keyBytes);
-      const keyring = newKeyring({ installedMs: now(), valuesAtInstall: valuesWritten() });
+      const keyring = newKeyring({ installedMs: clock.dueMs(), valuesAtInstall: valuesWritten() });
       const shareHashes = shared.shares.map(hashShare);
       const sealed = sealWrites({ counts, shareHashes, wrapping, rootKey }, keyring.newest);
       wrapping.key.fill(0);

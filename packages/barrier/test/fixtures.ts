@@ -1,5 +1,6 @@
 import { memoryStore, type Store, StoreError, type Write } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../process/test/test-clock.ts';
 import { Barrier, BarrierError, type BarrierOptions, type InitializeRequest } from '../src/index.ts';
 
 export const text = (value: string): Buffer => Buffer.from(value, 'utf8');
@@ -12,7 +13,7 @@ export function openBarrier(store: Store, options: Partial<BarrierOptions> = {})
     store,
     seal: { type: 'shamir' },
     valuesWritten: () => 0,
-    now: () => 1_000_000,
+    clock: clockOf(() => 1_000_000),
     ...options,
   });
 }

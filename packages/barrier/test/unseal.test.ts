@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { memoryStore, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../process/test/test-clock.ts';
 import { Barrier, type BarrierState } from '../src/index.ts';
 import { faultyStore } from './faulty-store.ts';
 import { codeOf, messageOf, openBarrier, put, read, threeOfTwo, unsealedBarrier, unsealWith } from './fixtures.ts';
@@ -269,7 +270,7 @@ describe('a static seal', () => {
     'one id for both keys': { type: 'static', current, previous: { id: 'new', key: randomBytes(32) } },
   } as const))
     it(`is refused with ${what}`, async () => {
-      const options = { store: memoryStore(), valuesWritten: () => 0, now: () => 0 };
+      const options = { store: memoryStore(), valuesWritten: () => 0, clock: clockOf(() => 0) };
       expect(await codeOf(Barrier.open({ ...options, seal }))).to.equal('invalid_seal_config');
     });
 });

@@ -1,42 +1,39 @@
+import type { Config } from '@transitd/configuration';
+import { systemClock } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
 import { fieldsIn, StoreError } from '@transitd/storage-fsm';
-import { type RenewalOptions, renewalHandler, renewPath } from './maintenance/renewal.ts';
-import type { ClusterAuthority } from './membership/authority.ts';
-import type { CommittedMembers } from './membership/membership-list.ts';
+import { listPath } from './list-delivery.ts';
+import type { DigestCheck } from './maintenance/digest-check.ts';
+import { renewalHandler, renewPath } from './maintenance/renewal.ts';
+import type { SigningAuthority } from './maintenance/signing-authority.ts';
+import type { ConfigurationChanges } from './membership/configuration-changes.ts';
 import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import { ListRefused, type SignedList } from './membership/signed-list.ts';
 import { nodeCalls } from './node-calls.ts';
+import type { NodeRole, ReportSource } from './ports/cluster-host.ts';
 import type { Storage } from './ports/storage-port.ts';
+import type { RaftConnections } from './raft-connections.ts';
 import type { AppliedIndex } from './standbys/applied-index.ts';
 import { type HeartbeatReply, heartbeatRequestSchema } from './standbys/heartbeat-wire.ts';
 import { replicationModes } from './standbys/replication-modes.ts';
-import type { Standbys } from './standbys/standbys.ts';
 import { hexOf } from './standbys/state-comparison.ts';
 import type { ClusterHandler } from './transport/cluster-call.ts';
 import { type UnsealedProofs, unsealedHandler, unsealedPath } from './transport/unsealed-proof.ts';
 
-export interface CallParts {
+export interface ClusterCallsOptions {
+  readonly config: Pick<Config, 'cluster_heartbeat_interval'>;
+  readonly role: Pick<NodeRole, 'isActive'>;
   readonly storage: Storage;
   readonly applied: AppliedIndex;
-  readonly standbys: Standbys;
-  readonly isActive: () => boolean;
-  /** `cluster_heartbeat_interval` of this node. */
-  readonly intervalMs: number;
-  /** Returns the members by the newest committed configuration; undefined if this node was removed. */
-  readonly committed: () => CommittedMembers | undefined;
+  readonly connections: RaftConnections;
   readonly lists: Pick<MembershipListSync, 'newest' | 'receive'>;
-  /** Whether this node hears no leader. If so, it accepts signed membership lists from nodes that its log does not name. */
-  readonly isLeaderless: () => boolean;
-  readonly renewal: RenewalOptions;
+  readonly authority: SigningAuthority;
+  readonly changes: Pick<ConfigurationChanges, 'make'>;
   readonly proofs: UnsealedProofs;
-  readonly keepAuthority: (authority: ClusterAuthority) => Promise<void>;
-  readonly report: () => Promise<object>;
-  /** Called when another node reports that its state digest differs from this node's. */
-  readonly onDigestMismatch: () => void;
+  readonly reports: ReportSource;
+  /** Runs when another node reports that its state digest differs from this node's. */
+  readonly digestCheck: Pick<DigestCheck, 'run'>;
 }
-
-/** Path of the call that sends a signed membership list to a node that does not admit the caller. */
-export const listPath = '/cluster/members';
 
 export const authorityCall = '/cluster/authority';
 
@@ -44,22 +41,27 @@ const malformed = { status: 400, json: {} } as const;
 
 /** Returns the handlers of calls on the cluster port, by method and path. */
 export function clusterCalls({
+  config,
+  role,
   storage,
   applied,
-  standbys,
-  isActive,
-  intervalMs,
-  committed,
+  connections,
   lists,
-  isLeaderless,
-  renewal,
+  authority,
+  changes,
   proofs,
-  keepAuthority,
-  report,
-  onDigestMismatch,
-}: CallParts): Readonly<Record<string, ClusterHandler>> {
+  reports,
+  digestCheck,
+}: ClusterCallsOptions): Readonly<Record<string, ClusterHandler>> {
   const { driver, machine, snapshots } = storage;
-  const confirmsLeadership = (): Promise<boolean> => storage.replica.fresh().then(isActive, () => false);
+  const { cluster_heartbeat_interval: intervalMs } = config;
+  const confirmsLeadership = (): Promise<boolean> =>
+    storage.replica.fresh().then(
+      () => role.isActive,
+      () => false,
+    );
+  /** Undefined if this node was removed. */
+  const committed = () => (connections.removed ? undefined : connections.membershipList.committed);
   const newerList = (than: LogIndex): { readonly list?: SignedList } => {
     const { newest } = lists;
     return newest !== undefined && newest.index > than ? { list: newest.signed } : {};
@@ -77,11 +79,11 @@ export function clusterCalls({
       const read = heartbeatRequestSchema.safeParse(fieldsIn(body));
       if (!read.success) return malformed;
       const heartbeat = read.data;
-      if (!isActive() || !(storage.holdsLease() || (await confirmsLeadership())))
+      if (!role.isActive || !(storage.holdsLease() || (await confirmsLeadership())))
         return { status: 503, json: { active: false, committed: committed(), ...newerList(heartbeat.listIndex) } };
-      if (heartbeat.differs) onDigestMismatch();
+      if (heartbeat.differs) void digestCheck.run();
       if (heartbeat.intervalMs !== intervalMs) return { status: 409, json: { intervalMs } };
-      standbys.heartbeatReceived(from, { ...heartbeat, certificate });
+      connections.peers.standbys.heartbeatReceived(from, { ...heartbeat, certificate });
       const { appliedIndex, digest } = machine.applied;
       const answer: HeartbeatReply = {
         state: { index: appliedIndex, digest: hexOf(digest) },
@@ -93,13 +95,14 @@ export function clusterCalls({
       return { status: 200, json: answer };
     },
 
-    ...nodeCalls({ applied, report }),
+    ...nodeCalls(applied, reports),
 
-    [`POST ${renewPath}`]: renewalHandler(renewal),
+    [`POST ${renewPath}`]: renewalHandler({ role, authority, changes, clock: systemClock }),
 
     /** Sent by a node that this node does not admit, perhaps because this node was away while the members were replaced. */
     [`POST ${listPath}`]: async ({ from, certificate, body }) => {
-      if (!isLeaderless()) return { status: 409, json: {} };
+      // A node that hears a leader learns of its members from that one.
+      if (driver.status().leader !== 0) return { status: 409, json: {} };
       try {
         const verdict = await lists.receive(fieldsIn(body), { id: from, certificate });
         return { status: verdict === 'take' || verdict === 'known' ? 200 : 403, json: { verdict } };
@@ -113,8 +116,8 @@ export function clusterCalls({
     [`POST ${authorityCall}`]: async ({ body }) => {
       const { key, certificate } = fieldsIn(body);
       if (typeof key !== 'string' || typeof certificate !== 'string') return malformed;
-      if (!isActive()) throw new StoreError('not_leader', 'this node is not the active one');
-      await keepAuthority({ key, certificate });
+      if (!role.isActive) throw new StoreError('not_leader', 'this node is not the active one');
+      await authority.keep({ key, certificate });
       return { status: 200, json: {} };
     },
 

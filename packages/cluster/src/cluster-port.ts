@@ -1,71 +1,59 @@
 import { isIP } from 'node:net';
-import type { Config } from '@transitd/configuration';
 import { LogLimit, reasonOf } from '@transitd/process';
-import { listPath } from './calls.ts';
+import { listPath } from './list-delivery.ts';
+import type { IdentityUser } from './maintenance/renewal.ts';
 import type { NodeIdentity } from './membership/identity.ts';
 import type { MembershipList } from './membership/membership-list.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
-import { ClusterListener, type ClusterListenerOptions } from './transport/cluster-listener.ts';
+import type { Storage } from './ports/storage-port.ts';
+import { ClusterListener, type ClusterListenerOptions, type RaftStreams } from './transport/cluster-listener.ts';
 import type { GuestHandlers } from './transport/guest-server.ts';
-import { localAddressFor } from './transport/peer-connection.ts';
+import { clusterListenAddress } from './transport/listen-address.ts';
 
-export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'>, Pick<ClusterListenerOptions, 'raft' | 'judge'> {
-  readonly membershipList: MembershipList;
-  /** Whether this node hears no leader, so that unlisted nodes may send it a signed membership list. */
-  readonly isLeaderless: () => boolean;
-}
-
-/** Returns where the cluster port listens. */
-export function clusterListenAddress({
-  cluster_listen,
-  cluster_addr = '',
-  listeners,
-}: Pick<Config, 'cluster_listen' | 'cluster_addr' | 'listeners'>): { readonly host: string; readonly port: number } {
-  const port = Number(cluster_addr.slice(cluster_addr.lastIndexOf(':') + 1));
-  return cluster_listen ?? { host: listeners[0]?.address.host ?? '127.0.0.1', port };
-}
+type Calls = ClusterListenerOptions['calls'];
 
 /** The cluster port of this node. It opens as soon as the node has an identity and the calls have handlers. */
-export class ClusterPort {
-  readonly #options: ClusterPortOptions;
+export class ClusterPort implements IdentityUser {
+  readonly #host: Pick<ClusterHost, 'config' | 'log' | 'events' | 'forwarded'>;
+  readonly #membershipList: MembershipList;
+  readonly #raft: RaftStreams;
+  readonly #driver: Pick<Storage['driver'], 'status'>;
   readonly #logLimit: LogLimit;
-  #calls: ClusterListenerOptions['calls'] | undefined;
-  #forwarded: ClusterListenerOptions['forwarded'] | undefined;
-  #guests: GuestHandlers | undefined;
+  /** Undefined until the calls have handlers. */
+  #calls: Calls | undefined;
+  #guests: GuestHandlers = noGuests;
   #listener: ClusterListener | undefined;
   #opening: Promise<void> | undefined;
   #closed = false;
 
-  constructor(options: ClusterPortOptions) {
-    this.#options = options;
-    this.#logLimit = new LogLimit({ log: options.log, nowMs: () => performance.now() });
-  }
-
-  /** The address that outgoing connections bind to. */
-  get localAddress(): string | undefined {
-    return localAddressFor(this.#address.host);
-  }
-
-  /** Sets the handler of requests that other members forward. */
-  serveForwarded(forwarded: ClusterListenerOptions['forwarded']): void {
-    this.#forwarded = forwarded;
+  constructor(
+    host: Pick<ClusterHost, 'config' | 'log' | 'events' | 'forwarded'>,
+    membershipList: MembershipList,
+    { raft, driver }: { readonly raft: RaftStreams; readonly driver: Pick<Storage['driver'], 'status'> },
+  ) {
+    this.#host = host;
+    this.#membershipList = membershipList;
+    this.#raft = raft;
+    this.#driver = driver;
+    this.#logLimit = new LogLimit({ log: host.log });
+    host.events.on('members', () => this.recheck());
   }
 
   /** Sets the handlers of callers that are no members; undefined removes them. */
   serveGuests(guests: GuestHandlers | undefined): void {
-    this.#guests = guests;
+    this.#guests = guests ?? noGuests;
     this.recheck();
   }
 
   /** Sets the handlers of calls, and opens the port. @throws StartError */
-  serve(calls: ClusterListenerOptions['calls']): Promise<void> {
+  serve(calls: Calls): Promise<void> {
     this.#calls = calls;
     return this.#open();
   }
 
   /** Stores an identity and uses it from the next connection on. @throws StartError */
   async useIdentity(identity: NodeIdentity): Promise<void> {
-    await this.#options.membershipList.setIdentity(identity);
+    await this.#membershipList.setIdentity(identity);
     this.recheck();
     await this.#open();
   }
@@ -76,7 +64,7 @@ export class ClusterPort {
    */
   async retryOpen(): Promise<void> {
     await this.#open().catch((error: unknown) =>
-      this.#options.log.warn({ reason: reasonOf(error) }, 'could not open the cluster port; retrying'),
+      this.#host.log.warn({ reason: reasonOf(error) }, 'could not open the cluster port; retrying'),
     );
   }
 
@@ -90,17 +78,13 @@ export class ClusterPort {
     await this.#listener?.close();
   }
 
-  get #address(): { readonly host: string; readonly port: number } {
-    return clusterListenAddress(this.#options.config);
-  }
-
   /**
    * Opens the port, one attempt at a time. Does nothing until both the handlers and the identity are set, so the call that sets the second
    * of them opens the port.
    */
   async #open(): Promise<void> {
     const calls = this.#calls;
-    const isReady = calls !== undefined && this.#options.membershipList.identity !== undefined;
+    const isReady = calls !== undefined && this.#membershipList.identity !== undefined;
     if (!isReady || this.#listener !== undefined || this.#closed) return;
     this.#opening ??= this.#listen(calls).finally(() => {
       this.#opening = undefined;
@@ -108,26 +92,26 @@ export class ClusterPort {
     await this.#opening;
   }
 
-  async #listen(calls: ClusterListenerOptions['calls']): Promise<void> {
-    const { config, log, membershipList, raft, judge, isLeaderless } = this.#options;
+  async #listen(calls: Calls): Promise<void> {
+    const { config, log, forwarded } = this.#host;
+    const [membershipList, driver] = [this.#membershipList, this.#driver];
     const listener = new ClusterListener({
-      identity: () => membershipList.requireIdentity(),
-      authorities: () => membershipList.authorities,
-      memberState: (fingerprint) => membershipList.memberState(fingerprint),
+      members: membershipList,
       calls,
-      forwarded: (req, res, from) => {
-        if (this.#forwarded === undefined) res.destroy();
-        else this.#forwarded(req, res, from);
-      },
+      forwarded,
       forwardedByUnsealed: true,
-      raft,
-      judge,
+      raft: this.#raft,
       guests: {
-        standing: (certificate) => this.#guests?.standing(certificate),
-        call: async (request, body) => this.#guests?.call(request, body),
-        stream: (request) => this.#guests?.stream(request),
+        standing: (certificate) => this.#guests.standing(certificate),
+        call: (request, body) => this.#guests.call(request, body),
+        stream: (request) => this.#guests.stream(request),
       },
-      openToUnlisted: () => (isLeaderless() ? [`POST ${listPath}`] : []),
+      unlisted: {
+        /** While this node hears no leader, unlisted nodes may send it a signed membership list. */
+        get calls() {
+          return driver.status().leader === 0 ? [`POST ${listPath}`] : [];
+        },
+      },
       onRefused: ({ address, reason, from }) =>
         this.#logLimit.write(
           'warn',
@@ -137,8 +121,9 @@ export class ClusterPort {
         ),
       onFault: (error) => log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
     });
-    const { host } = this.#address;
-    const port = await listener.listen(this.#address);
+    const address = clusterListenAddress(config);
+    const { host } = address;
+    const port = await listener.listen(address);
     if (this.#closed) return listener.close();
     this.#listener = listener;
     log.info(
@@ -147,3 +132,5 @@ export class ClusterPort {
     );
   }
 }
+
+const noGuests: GuestHandlers = { standing: () => undefined, call: async () => undefined, stream: () => undefined };

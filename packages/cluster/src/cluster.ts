@@ -1,178 +1,154 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
-import { freshForIntervals } from '@transitd/health';
-import { reasonOf, StartError } from '@transitd/process';
-import { type DriverStatus, LogDamage, type LogIndex, type NodeId } from '@transitd/raft-core';
+import { reasonOf, StartError, systemClock } from '@transitd/process';
+import type { DriverStatus, NodeId } from '@transitd/raft-core';
 import { addressesMax, authoritiesMax, type PrimaryNodes } from '@transitd/replication';
-import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
+import { acceptsWrites, StoreError } from '@transitd/storage-fsm';
+import { authorityCall, clusterCalls } from './calls.ts';
 import { ClusterPort } from './cluster-port.ts';
-import { ClusterServices } from './cluster-services.ts';
-import type { JoinDesk } from './join/join-desk.ts';
-import type { AuthorityRotation } from './maintenance/authority-rotation.ts';
-import type { Autopilot } from './maintenance/autopilot.ts';
-import type { FeatureLevelControl } from './maintenance/feature-level-control.ts';
-import type { MemberOperations } from './maintenance/member-operations.ts';
+import { HeartbeatExchange } from './heartbeat-exchange.ts';
+import { Admissions } from './join/admission.ts';
+import { JoinDesk } from './join/join-desk.ts';
+import { ListDelivery } from './list-delivery.ts';
+import { AuthorityRotation } from './maintenance/authority-rotation.ts';
+import { Autopilot } from './maintenance/autopilot.ts';
+import { DigestCheck } from './maintenance/digest-check.ts';
+import { FasterLeaderTransfer } from './maintenance/faster-leader-transfer.ts';
+import { FeatureLevelControl } from './maintenance/feature-level-control.ts';
+import { updateMemberEntries } from './maintenance/member-entries.ts';
+import { MemberOperations } from './maintenance/member-operations.ts';
+import { OwnEntry } from './maintenance/own-entry.ts';
+import { RaftLevels } from './maintenance/raft-levels.ts';
+import { Renewal } from './maintenance/renewal.ts';
+import { SigningAuthority } from './maintenance/signing-authority.ts';
 import type { ClusterAuthority } from './membership/authority.ts';
-import { overtakenFile, recordExclusion, removalFile } from './membership/exclusion.ts';
-import { type NodeIdentity, readIdentity } from './membership/identity.ts';
-import { loadX509 } from './membership/load-x509.ts';
+import { ConfigurationChanges } from './membership/configuration-changes.ts';
+import type { NodeIdentity } from './membership/identity.ts';
 import type { Member } from './membership/membership.ts';
-import { MembershipList } from './membership/membership-list.ts';
-import { askForReport, askToConfirm, confirmWithinMs } from './node-calls.ts';
+import type { MembershipList } from './membership/membership-list.ts';
+import { MembershipListSync } from './membership/membership-list-sync.ts';
+import { askForReport, confirmWithinMs } from './node-calls.ts';
 import type { Peers } from './peers.ts';
-import type { ClusterHost } from './ports/cluster-host.ts';
-import type { MembershipPorts, Storage } from './ports/storage-port.ts';
-import { RaftPeers, staleDataDirectory } from './raft-peers.ts';
+import type { ClusterHost, NodeRole, ReportSource } from './ports/cluster-host.ts';
+import type { Storage } from './ports/storage-port.ts';
+import type { RaftConnections } from './raft-connections.ts';
 import type { ReplicationPort } from './replication/replication-port.ts';
+import { AppliedIndex } from './standbys/applied-index.ts';
+import { Canary } from './standbys/canary.ts';
+import { FollowedLeader } from './standbys/followed-leader.ts';
 import { Heartbeats } from './standbys/heartbeats.ts';
-import { Standbys } from './standbys/standbys.ts';
-import { ClusterClient } from './transport/cluster-client.ts';
-import type { ClusterListenerOptions } from './transport/cluster-listener.ts';
-import type { Forwarder } from './transport/forwarder.ts';
-import type { UnsealedProofs } from './transport/unsealed-proof.ts';
+import { reachedState } from './standbys/reached-state.ts';
+import type { Standbys } from './standbys/standbys.ts';
+import type { StateComparison } from './standbys/state-comparison.ts';
+import { Forwarder } from './transport/forwarder.ts';
 
-/** Deadline for the head of the response with a snapshot. The leader opens its state before it sends the head. */
-const snapshotHeadMs = 10_000;
-/** How long recording an exclusion may take. After that the process ends without the record. */
-const exclusionMsMax = 2_000;
+const maintenanceIntervalMs = 5000;
+
+export interface ClusterOptions {
+  readonly host: ClusterHost;
+  readonly connections: RaftConnections;
+  readonly storage: Storage;
+  readonly barrier: Barrier;
+  readonly role: NodeRole;
+  readonly comparison: StateComparison;
+}
 
 /**
- * Everything that connects this node to the other members: cluster port, client, Raft connections, membership list and, once its log is
- * open, the services.
+ * This node among the other members: the cluster port and its calls, heartbeats, forwarding, joins, membership changes and the periodic
+ * work. The active node works for the whole cluster, every other node for itself.
  */
 export class Cluster implements Peers {
   readonly membershipList: MembershipList;
   readonly heartbeats: Heartbeats;
   readonly standbys: Standbys;
+  readonly forwarder: Forwarder;
+  /** Membership changes by an operator; they succeed only on the leader. */
+  readonly operator: MemberOperations;
+  readonly autopilot: Autopilot;
+  readonly rotation: AuthorityRotation;
+  readonly featureLevel: FeatureLevelControl;
+  readonly joinDesk: JoinDesk;
   readonly awaitedUntilMs = Number.POSITIVE_INFINITY; // the configuration in the log names the nodes
-  readonly #host: ClusterHost;
-  readonly #client: ClusterClient;
+  readonly #options: ClusterOptions;
+  readonly #leader: FollowedLeader;
+  readonly #changes: ConfigurationChanges;
+  readonly #authority: SigningAuthority;
+  readonly #lists: MembershipListSync;
+  readonly #delivery: ListDelivery;
   readonly #port: ClusterPort;
-  readonly #raftPeers: RaftPeers;
-  #removed: boolean;
-  #isStopping = false;
-  /** Undefined until this node's log is open. */
-  #services: ClusterServices | undefined;
-  /** Aborted when this object closes; ends all pauses. */
-  readonly #closing = new AbortController();
+  readonly #ownEntry: OwnEntry;
+  readonly #renewal: Renewal;
+  readonly #canary: Canary;
+  readonly #digestCheck: DigestCheck;
+  readonly #fasterLeader: FasterLeaderTransfer;
+  readonly #exchange: HeartbeatExchange;
+  #timer: NodeJS.Timeout | undefined;
+  #isLeading = false;
+  #isMaintaining = false;
 
-  private constructor(host: ClusterHost, identity: NodeIdentity | undefined, removed: boolean) {
-    const { cluster_heartbeat_interval: intervalMs } = host.config;
-    this.#host = host;
-    this.membershipList = new MembershipList(host.directory, identity);
-    this.#removed = removed;
-    this.heartbeats = new Heartbeats(intervalMs, performance.now(), host.onHeartbeatsForgotten);
-    this.#port = new ClusterPort({
-      config: host.config,
-      log: host.log,
-      membershipList: this.membershipList,
-      raft: (...connection) => this.#raftPeers.accept(...connection),
-      judge: (from, incarnation) => this.#raftPeers.judge(from, incarnation),
-      isLeaderless: () => this.#services?.isLeaderless ?? false,
+  constructor(options: ClusterOptions) {
+    const { host, connections, storage, barrier, role } = options;
+    const { config, log, events } = host;
+    const { membershipList, peers } = connections;
+    const { client, transport, standbys } = peers;
+    const { driver } = storage;
+    const { store } = barrier;
+    const { nodeId, clusterId } = driver.status();
+    this.#options = options;
+    membershipList.useLog(storage);
+    this.membershipList = membershipList;
+    this.standbys = standbys;
+    this.heartbeats = new Heartbeats(config.cluster_heartbeat_interval, performance.now(), events);
+    this.#leader = new FollowedLeader(storage, this.heartbeats);
+    const [leader, changes] = [this.#leader, new ConfigurationChanges(driver, peers.pauses)];
+    const authority = new SigningAuthority(store, clusterId, membershipList);
+    const lists = new MembershipListSync(host, membershipList, clusterId);
+    const port = new ClusterPort(host, membershipList, { raft: transport, driver });
+    [this.#changes, this.#authority, this.#lists, this.#port] = [changes, authority, lists, port];
+    this.forwarder = new Forwarder({
+      client: client.forwarding(barrier),
+      leader,
+      reached: async (index, withinMs) => (await reachedState(index, withinMs, storage)) === 'reached',
+      self: config.node_id,
     });
-    this.#raftPeers = new RaftPeers({
-      config: host.config,
-      log: host.log,
-      membershipList: this.membershipList,
-      localAddress: this.#port.localAddress,
-      onRemoved: () => this.#services?.removedByNotice(),
-      onOvertaken: (error) => void this.#stopExcluded(error),
+    this.operator = new MemberOperations({ driver, changes, standbys, transport, log });
+    this.autopilot = new Autopilot({ storage, membershipList, store, operator: this.operator, log });
+    this.rotation = new AuthorityRotation({ driver, changes, store, clusterId, standbys, log });
+    this.featureLevel = new FeatureLevelControl({ levels: new RaftLevels(storage, changes, standbys), config, log });
+    this.#delivery = new ListDelivery({ host, role, nodeId, connections, lists, authority });
+    this.#ownEntry = new OwnEntry(host, { nodeId, changes, authority, membershipList, port });
+    this.#renewal = new Renewal({ client, membershipList, leader, port, clock: systemClock });
+    this.#canary = new Canary(store);
+    this.#digestCheck = new DigestCheck(storage.machine, log);
+    this.#fasterLeader = new FasterLeaderTransfer({
+      driver,
+      membershipList,
+      standbys,
+      log,
+      heartbeatIntervalMs: config.cluster_heartbeat_interval,
     });
-    this.#client = new ClusterClient({
-      identity: () => this.membershipList.requireIdentity(),
-      incarnation: () => this.#raftPeers.incarnation,
-      member: (id) => this.membershipList.member(id),
-      localAddress: this.#port.localAddress,
-      proofs: {
-        prove: (...about) => this.#proofs.prove(...about),
-        isProof: (...about) => this.#proofs.isProof(...about),
-      },
-    });
-    this.standbys = new Standbys({
-      servesForMs: freshForIntervals * intervalMs,
-      nowMs: () => performance.now(),
-      pause: this.#pause,
-      confirm: (id, index) => askToConfirm(this.#client, id, { index, timeoutMs: confirmWithinMs + intervalMs }),
-    });
+    const admissions = new Admissions({ config, storage, changes, authority, ownEntry: this.#ownEntry });
+    this.joinDesk = new JoinDesk({ barrier, authority, admissions, clock: systemClock });
+    this.#exchange = new HeartbeatExchange({ ...options, heartbeats: this.heartbeats, lists });
+    this.#listen();
   }
 
-  /**
-   * Reads this node's identity.
-   * @throws StartError; StorageDamaged when an earlier start recorded that this disk was copied or rolled back
-   */
-  static async open(host: ClusterHost): Promise<Cluster> {
-    if (existsSync(join(host.directory, overtakenFile))) throw new StorageDamaged(`data_dir is ${staleDataDirectory}`);
-    await loadX509(); // later, a leader would miss heartbeats
-    const identity = await readIdentity(host.directory);
-    return new Cluster(host, identity, existsSync(join(host.directory, removalFile)));
-  }
-
-  /** Whether this node was removed from the cluster. */
-  get removed(): boolean {
-    return this.#removed;
-  }
-
-  /** Returns the other node that this node believes to be active; undefined if none is known or this node itself is active. */
+  /** The certificate of the cluster port; undefined on a founder that has not been active yet. */
   get identity(): NodeIdentity | undefined {
     return this.membershipList.identity;
   }
 
   get activeMember(): Member | undefined {
-    return this.#services?.activeMember;
+    const leader = this.#leader.present;
+    return leader && this.membershipList.member(leader.id);
   }
 
-  get forwarder(): Forwarder | undefined {
-    return this.#services?.forwarder;
-  }
-
-  /** Membership changes by an operator; they succeed only on the leader. */
-  get operator(): MemberOperations | undefined {
-    return this.#services?.operator;
-  }
-
-  get autopilot(): Autopilot | undefined {
-    return this.#services?.autopilot;
-  }
-
-  get rotation(): AuthorityRotation | undefined {
-    return this.#services?.rotation;
-  }
-
-  get featureLevel(): FeatureLevelControl | undefined {
-    return this.#services?.featureLevel;
-  }
-
-  get joinDesk(): JoinDesk | undefined {
-    return this.#services?.joinDesk;
-  }
-
-  get #proofs(): UnsealedProofs {
-    if (this.#services === undefined) throw new StoreError('sealed', 'the log of this node is not open');
-    return this.#services.proofs;
-  }
-
-  /** Whether the state digest of this node was found equal to the active node's. */
-  get stateDigestMatches(): boolean {
-    return this.#services?.stateComparison.verdict === 'same';
-  }
-
-  /**
-   * Whether a state digest mismatch was found. If so, this node serves nothing from its records until its next start, even if it becomes
-   * the active node.
-   */
-  get stateDigestDiffers(): boolean {
-    return this.#services?.stateComparison.verdict === 'different';
+  /** Of this node's records with the active node's. */
+  get comparison(): StateComparison {
+    return this.#options.comparison;
   }
 
   get canaryUtcMs(): number | undefined {
-    return this.#services?.canary.utcMs;
-  }
-
-  /** Sets the handler of requests that other members forward. */
-  serveForwarded(forwarded: ClusterListenerOptions['forwarded']): void {
-    this.#port.serveForwarded(forwarded);
+    return this.#canary.utcMs;
   }
 
   /** Sets the part of the cluster port that secondaries use; undefined if this node no longer admits any. */
@@ -188,157 +164,161 @@ export class Cluster implements Peers {
     };
   }
 
-  /** The ports for this node's Raft driver. */
-  get ports(): MembershipPorts {
-    return {
-      removed: this.#removed,
-      link: {
-        open: async (from, index, signal) => {
-          const answer = await this.#client.request(from, {
-            method: 'GET',
-            path: `/cluster/snapshot?index=${index}`,
-            signal,
-            timeoutMs: snapshotHeadMs,
-          });
-          if (answer.status === 200) return answer.body;
-          answer.body.destroy();
-          throw new Error(`node ${from} answered the request for a snapshot with status ${answer.status}`);
-        },
-      },
-      onFetchFailed: (error) =>
-        this.#host.log.warn({ reason: error.message }, 'could not fetch a snapshot from the leader; retrying'),
-      peers: ({ nodeId, incarnation, snapshots, random }) => ({
-        transport: this.#raftPeers.open(nodeId, incarnation),
-        snapshots,
-        random,
+  /** Connects to the members, opens the cluster port, and starts heartbeats and maintenance. @throws StartError */
+  async start(reports: ReportSource): Promise<void> {
+    const { host, role, storage, barrier, connections } = this.#options;
+    this.#checkName();
+    connections.peers.followMembers();
+    await this.#lists.open();
+    host.events.emit('members');
+    this.#statusChanged(storage.driver.status()); // in a cluster of one, this node is the leader already
+    await this.#port.serve(
+      clusterCalls({
+        config: host.config,
+        role,
+        storage,
+        applied: new AppliedIndex(storage.replica),
+        connections,
+        lists: this.#lists,
+        authority: this.#authority,
+        changes: this.#changes,
+        proofs: barrier,
+        reports,
+        digestCheck: this.#digestCheck,
       }),
-      onRemoved: (atIndex) => void this.#endMembership(atIndex),
-      removedAt: (id) => this.membershipList.removedAt(id),
-      promotes: (id) => this.membershipList.member(id)?.nonVoter === false,
-      lowDisks: () => this.#services?.lowDisks ?? [],
-    };
+    );
+    if (connections.removed) return;
+    this.#exchange.start();
+    this.#timer = setInterval(() => {
+      if (role.isActive) this.#fasterLeader.transferIfDue();
+      void this.maintain();
+    }, maintenanceIntervalMs);
   }
 
-  /** The configuration in force, or the newest committed one, has changed. */
-  configurationChanged(): void {
-    this.membershipList.configurationChanged();
-    this.#followMembers();
-    this.#services?.configurationChanged();
+  /** Runs one round of maintenance; a timer does so every few seconds. A failed task is retried in the next round. */
+  async maintain(): Promise<void> {
+    if (this.#isMaintaining) return;
+    const { host, role } = this.#options;
+    void this.#port.retryOpen();
+    void this.#delivery.send();
+    this.operator.observe();
+    void this.#canary.refresh(); // it may have arrived while this node was sealed
+    if (!role.isActive) return this.#renew();
+    this.#isMaintaining = true;
+    try {
+      await this.#ownEntry.update();
+      await updateMemberEntries(this.#changes, (id) => this.standbys.report(id));
+      await this.#delivery.sign();
+      await this.autopilot.maintenance();
+      if (this.#writesCanary) await this.#canary.write(Date.now());
+      await this.rotation.advance();
+    } catch (error) {
+      host.log.warn({ reason: reasonOf(error) }, 'maintenance of the members failed; retrying in the next round');
+    } finally {
+      this.#isMaintaining = false;
+    }
   }
 
-  /** The role, term, leader or readiness of this node has changed. */
-  statusChanged(status: DriverStatus): void {
-    this.#services?.statusChanged(status);
+  /** Returns the signing authority; undefined before it is created. @throws StoreError */
+  signingAuthority(): Promise<ClusterAuthority | undefined> {
+    return this.#authority.read();
+  }
+
+  /** Makes the active node, which may be this node, write the authority's record again. @throws ClusterCallError, StoreError */
+  async restoreAuthority(authority: ClusterAuthority): Promise<void> {
+    const { role, connections } = this.#options;
+    if (role.isActive) return this.#authority.keep(authority);
+    const active = this.activeMember;
+    if (active === undefined) throw new StoreError('not_leader', 'no active node is known');
+    const { client } = connections.peers;
+    const { status } = await client.post(active.id, authorityCall, { json: authority, timeoutMs: confirmWithinMs });
+    if (status !== 200) throw new StoreError('not_leader', `the active node did not accept the authority: status ${status}`);
+  }
+
+  reportOf(id: NodeId, timeoutMs: number): Promise<object> {
+    return askForReport(this.#options.connections.peers.client, id, timeoutMs);
+  }
+
+  async close(): Promise<void> {
+    this.#options.connections.peers.pauses.end();
+    clearInterval(this.#timer);
+    this.#exchange.stop();
+    this.#canary.close();
+    await this.#port.close();
+  }
+
+  #listen(): void {
+    const { host, storage, connections } = this.#options;
+    const { events } = host;
+    events.on('status', (status) => this.#statusChanged(status));
+    events.on('services', () => this.#servicesChanged());
+    events.on('configuration', () => void this.#delivery.sign());
+    events.on('removed', () => this.#exchange.stop());
+    // Ids are never reused, so a notice is valid whatever this node's log says.
+    events.on('removalNotice', () => connections.endMembership(storage.driver.consensus().confIndex));
+    events.on('digestDiffers', () => void this.#digestCheck.run());
+  }
+
+  #statusChanged({ ready, leader, term, byTransfer = false }: DriverStatus): void {
+    const { driver } = this.#options.storage;
+    const { nodeId } = driver.status();
+    this.forwarder.leaderChanged({ byTransfer });
+    if (leader !== 0 && leader !== nodeId) {
+      this.standbys.leaderFound(leader, term);
+      this.heartbeats.leaderFound(term, performance.now());
+    }
+    if (ready && !this.#isLeading) {
+      this.standbys.termBegins(
+        () => this.membershipList.possiblyServing.filter((id) => id !== nodeId),
+        driver.consensus().termBefore ?? term,
+      );
+      this.autopilot.leadershipBegins();
+      this.#fasterLeader.leadershipBegins();
+      this.featureLevel.leadershipBegins();
+      void this.maintain();
+    }
+    if (!ready) this.joinDesk.clear();
+    // Until now this node was the active node itself: its contact as a standby begins now.
+    if (this.#isLeading && !ready) this.heartbeats.restart(performance.now());
+    this.#isLeading = ready;
+    this.#exchange.sendNow();
   }
 
   /** This node was sealed or unsealed: earlier heartbeats no longer let it serve. */
-  sealChanged(): void {
+  #servicesChanged(): void {
     this.heartbeats.restart(performance.now());
-    this.#services?.sealChanged();
-  }
-
-  /**
-   * Handles a storage failure. Damage of the log is recorded, because a later start may not notice that acknowledged entries are missing.
-   */
-  storageFailed(error: Error): void {
-    if (error instanceof LogDamage) void this.#stopExcluded(error);
-    else if (!this.#isStopping) this.#host.onFatal(error); // otherwise the process ends once the exclusion is recorded
-  }
-
-  /** Starts the cluster services; call it once the log and the records are open. @throws StartError */
-  async start({ storage, barrier }: { readonly storage: Storage; readonly barrier: Barrier }): Promise<void> {
-    const { nodeId, clusterId } = storage.driver.status();
-    this.membershipList.useLog(storage);
-    this.#checkName(nodeId);
-    this.#services = new ClusterServices({
-      host: this.#host,
-      local: { storage, barrier, nodeId, clusterId },
-      membershipList: this.membershipList,
-      heartbeats: this.heartbeats,
-      standbys: this.standbys,
-      client: this.#client,
-      port: this.#port,
-      pause: this.#pause,
-      isRemoved: () => this.#removed,
-      onRemoved: (confIndex) => void this.#endMembership(confIndex),
-      onMembers: () => this.#followMembers(),
-      unconnected: () => this.#raftPeers.unconnected,
-    });
-    this.#raftPeers.followMembers();
-    await this.#services.start();
+    this.joinDesk.clear();
+    this.#exchange.sendNow();
+    void this.maintain();
   }
 
   /** A renamed node could be mistaken for another member: only a sole member may change its name. @throws StartError */
-  #checkName(nodeId: NodeId): void {
-    const { node_id: name } = this.#host.config;
-    const former = this.membershipList.member(nodeId)?.name;
+  #checkName(): void {
+    const { host, storage } = this.#options;
+    const { node_id: name } = host.config;
+    const former = this.membershipList.member(storage.driver.status().nodeId)?.name;
     if (former === undefined || former === name) return;
     if (this.membershipList.knownMembers.length > 1)
       throw new StartError(
         `node_id is ${name}, but data_dir belongs to the member ${former} of a cluster: set node_id to ${former}, ` +
           `or to rename the node, remove ${former} from the cluster, empty data_dir and start the node under its new name`,
       );
-    this.#host.log.warn({ former, name }, 'node_id was changed: this node, the only member of its cluster, has a new name');
+    host.log.warn({ former, name }, 'node_id was changed: this node, the only member of its cluster, has a new name');
   }
 
-  /** Runs one round of maintenance; a timer does so every few seconds. */
-  async maintain(): Promise<void> {
-    await this.#services?.maintenance.round();
+  /** Whether another node or cluster reads the canary of this one. A secondary has its primary's. */
+  get #writesCanary(): boolean {
+    const { replication } = this.#options.storage.machine;
+    return replication?.role === 'primary' || (acceptsWrites(replication) && this.membershipList.members.length > 1);
   }
 
-  /** Returns the signing authority; undefined before it is created. @throws StoreError */
-  async signingAuthority(): Promise<ClusterAuthority | undefined> {
-    return this.#services?.maintenance.signingAuthority();
-  }
-
-  /** Makes the active node, which may be this node, write the authority's record again. @throws ClusterCallError, StoreError */
-  async restoreAuthority(authority: ClusterAuthority): Promise<void> {
-    if (this.#services === undefined) throw new StoreError('not_leader', 'no active node is known');
-    return this.#services.maintenance.restoreAuthority(authority);
-  }
-
-  reportOf(id: NodeId, timeoutMs: number): Promise<object> {
-    return askForReport(this.#client, id, timeoutMs);
-  }
-
-  async close(): Promise<void> {
-    this.#closing.abort();
-    this.#services?.stop();
-    this.#client.close();
-    this.#raftPeers.close();
-    await this.#port.close();
-  }
-
-  readonly #pause = async (ms: number): Promise<void> => {
-    await pause(Math.max(0, ms), undefined, { signal: this.#closing.signal }).catch(() => undefined);
-  };
-
-  #followMembers(): void {
-    this.#raftPeers.followMembers();
-    this.#client.recheck();
-    this.#port.recheck();
-  }
-
-  /**
-   * Ends the process, and records that later starts on this data directory must fail. Without the record, each restart would raise the
-   * incarnation's number, until it was higher than the number that the peers know.
-   */
-  async #stopExcluded(error: Error): Promise<void> {
-    if (this.#isStopping) return;
-    this.#isStopping = true;
-    const { directory, log, onFatal } = this.#host;
-    const recorded = recordExclusion(directory, overtakenFile, { reason: error.message }).catch((cause: unknown) =>
-      log.error({ reason: reasonOf(cause) }, 'could not record that data_dir is unusable: do not start this node again with it'),
-    );
-    await Promise.race([recorded, pause(exclusionMsMax)]); // a stalled disk must not keep the process alive
-    onFatal(error);
-  }
-
-  async #endMembership(atIndex: LogIndex): Promise<void> {
-    if (this.#removed) return;
-    this.#removed = true;
-    this.#host.onRemoved();
-    this.#services?.removed();
-    await recordExclusion(this.#host.directory, removalFile, { atIndex });
+  async #renew(): Promise<void> {
+    const { host, connections } = this.#options;
+    if (connections.removed) return;
+    try {
+      if (await this.#renewal.renewIfDue()) host.log.info('renewed the certificate of this node');
+    } catch (error) {
+      host.log.warn({ reason: reasonOf(error) }, 'could not renew the certificate of this node; retrying');
+    }
   }
 }

@@ -1,99 +1,130 @@
 import { hostname } from 'node:os';
 import { reasonOf, version } from '@transitd/process';
-import type { LogIndex, NodeId } from '@transitd/raft-core';
+import type { NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
-import type { CommittedMembers, MembershipList } from './membership/membership-list.ts';
+import type { CommittedMembers } from './membership/membership-list.ts';
 import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import type { SignedList } from './membership/signed-list.ts';
-import type { ClusterHost, LocalNode } from './ports/cluster-host.ts';
-import { HeartbeatSender } from './standbys/heartbeat-sender.ts';
-import type { HeartbeatRequest } from './standbys/heartbeat-wire.ts';
+import type { ClusterHost, NodeRole } from './ports/cluster-host.ts';
+import type { Storage } from './ports/storage-port.ts';
+import type { RaftConnections } from './raft-connections.ts';
+import {
+  committedMembersIn,
+  type HeartbeatRequest,
+  heartbeatReplySchema,
+  intervalIn,
+  signedListIn,
+} from './standbys/heartbeat-wire.ts';
 import type { Heartbeats } from './standbys/heartbeats.ts';
 import type { StateComparison } from './standbys/state-comparison.ts';
-import type { ClusterClient } from './transport/cluster-client.ts';
 
-export interface HeartbeatExchangeParts {
-  readonly host: ClusterHost;
-  readonly local: LocalNode;
-  readonly membershipList: MembershipList;
-  readonly lists: MembershipListSync;
+export interface HeartbeatExchangeOptions {
+  readonly host: Pick<ClusterHost, 'api' | 'config' | 'events' | 'log' | 'observer'>;
+  readonly role: Pick<NodeRole, 'isUnsealed'>;
+  readonly storage: Pick<Storage, 'driver' | 'diskLow' | 'replica'>;
+  readonly connections: RaftConnections;
   readonly heartbeats: Heartbeats;
-  readonly stateComparison: StateComparison;
-  readonly client: ClusterClient;
-  readonly appliedIndex: () => LogIndex;
-  readonly isRemoved: () => boolean;
-  /** A member reported that this node was removed. */
-  readonly onRemoved: () => void;
-  /** A member reported members that this node did not know. */
-  readonly onMembers: () => void;
+  readonly lists: Pick<MembershipListSync, 'newest' | 'receive'>;
+  readonly comparison: Pick<StateComparison, 'compareWith' | 'verdict'>;
 }
 
-/** Sends the heartbeats of this node to the active node: chooses the receiver, builds the request and applies the answer. */
+/**
+ * Sends the heartbeats of a node that does not lead, and applies the answers: one in each interval, and one at once after a change. Never
+ * sends two at a time.
+ */
 export class HeartbeatExchange {
-  readonly #parts: HeartbeatExchangeParts;
-  readonly #sender: HeartbeatSender;
+  readonly #options: HeartbeatExchangeOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #inFlight = false;
+  #sendAgain = false;
   #intervalMismatchLogged = false;
 
-  constructor(parts: HeartbeatExchangeParts) {
-    const { host, membershipList, heartbeats, stateComparison, client, onRemoved } = parts;
-    this.#parts = parts;
-    this.#sender = new HeartbeatSender({
-      client,
-      onHeartbeat: (to, ms) => {
-        const peer = membershipList.member(to)?.name ?? '';
-        if (ms === undefined) host.observer.heartbeatFailed(peer);
-        else host.observer.heartbeatAnswered(peer, ms);
-      },
-      heartbeats,
-      intervalMs: host.config.cluster_heartbeat_interval,
-      target: () => this.#target(),
-      request: () => this.#request(),
-      onRemoved,
-      onInterval: (theirsMs) => this.#onIntervalMismatch(theirsMs),
-      onMembers: (from, members) => this.#onMembers(from, members),
-      onList: (from, list) => void this.#onList(from, list),
-      onState: (state) => stateComparison.compareWith(state),
-    });
+  constructor(options: HeartbeatExchangeOptions) {
+    this.#options = options;
   }
 
   start(): void {
-    this.#sender.start();
+    this.#timer ??= setInterval(() => void this.#send(), this.#options.host.config.cluster_heartbeat_interval);
+    this.sendNow();
   }
 
   stop(): void {
-    this.#sender.stop();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
-  /** Sends a heartbeat at once: the leader or the seal has changed. */
+  /** Sends a heartbeat at once: the leader or the seal has changed, so earlier answers are out of date. */
   sendNow(): void {
-    this.#sender.sendNow();
+    if (this.#timer === undefined) return;
+    this.#sendAgain = this.#inFlight;
+    void this.#send();
   }
 
-  /** Returns the leader. While no leader is known, returns the members in turn: one of them may know that this node was removed. */
-  #target(): NodeId | undefined {
-    const { host, local, membershipList, isRemoved } = this.#parts;
-    if (isRemoved() || membershipList.identity === undefined) return undefined;
-    const { leader } = local.storage.driver.status();
-    if (leader !== 0) return leader === local.nodeId ? undefined : leader;
-    const others = membershipList.knownMembers.filter(({ id }) => id !== local.nodeId);
+  async #send(): Promise<void> {
+    const to = this.#target;
+    if (this.#inFlight || to === undefined) return;
+    this.#inFlight = true;
+    const { connections, heartbeats, host } = this.#options;
+    const { membershipList, peers } = connections;
+    const name = (): string => membershipList.member(to)?.name ?? '';
+    const sentMs = performance.now();
+    try {
+      const timeoutMs = host.config.cluster_heartbeat_interval;
+      const answer = await peers.client.post(to, '/cluster/echo', { json: this.#request, timeoutMs }).catch((error: unknown) => {
+        host.observer.heartbeatFailed(name());
+        throw error;
+      });
+      const received = { sentMs, receivedMs: performance.now(), receivedUtcMs: Date.now() };
+      if (answer.status === 200) host.observer.heartbeatAnswered(name(), received.receivedMs - sentMs);
+      else host.observer.heartbeatFailed(name());
+      if (answer.status === 410) host.events.emit('removalNotice');
+      if (answer.status === 200) {
+        const reply = heartbeatReplySchema.parse(answer.json);
+        heartbeats.answered(reply, received);
+        if (reply.state !== undefined) this.#options.comparison.compareWith(reply.state);
+      } else heartbeats.failed({ sentMs, nowMs: received.receivedMs });
+      const list = signedListIn(answer.json);
+      if (list !== undefined) void this.#onList(to, list);
+      if (answer.status === 409) this.#onIntervalMismatch(intervalIn(answer.json));
+      const members = answer.status === 503 ? committedMembersIn(answer.json) : undefined;
+      if (members !== undefined) this.#onMembers(to, members);
+    } catch {
+      heartbeats.failed({ sentMs, nowMs: performance.now() });
+    } finally {
+      this.#inFlight = false;
+      if (this.#sendAgain) {
+        this.#sendAgain = false;
+        void this.#send();
+      }
+    }
+  }
+
+  /** The leader. While no leader is known, the members in turn: one of them may know that this node was removed. */
+  get #target(): NodeId | undefined {
+    const { host, storage, connections } = this.#options;
+    const { membershipList, removed } = connections;
+    if (removed || membershipList.identity === undefined) return undefined;
+    const { leader, nodeId } = storage.driver.status();
+    if (leader !== 0) return leader === nodeId ? undefined : leader;
+    const others = membershipList.knownMembers.filter(({ id }) => id !== nodeId);
     return others[Math.floor(performance.now() / host.config.cluster_heartbeat_interval) % Math.max(1, others.length)]?.id;
   }
 
-  #request(): HeartbeatRequest {
-    const { host, local, lists, stateComparison, appliedIndex } = this.#parts;
-    const { config, apiAddress, isUnsealed } = host;
-    const sealed = !isUnsealed();
+  get #request(): HeartbeatRequest {
+    const { host, role, storage, lists, comparison } = this.#options;
+    const { config, api } = host;
+    const sealed = !role.isUnsealed;
     return {
       name: config.node_id,
-      apiAddress: apiAddress(),
+      apiAddress: api.url,
       clusterAddress: config.cluster_addr ?? '',
-      appliedIndex: appliedIndex(),
+      appliedIndex: storage.replica.status().appliedIndex,
       intervalMs: config.cluster_heartbeat_interval,
-      writeMs: local.storage.driver.writeMs,
-      diskLow: local.storage.diskLow(),
+      writeMs: storage.driver.writeMs,
+      diskLow: storage.diskLow(),
       serves: !sealed && config.performance_standby,
       sealed,
-      differs: stateComparison.verdict === 'different',
+      differs: comparison.verdict === 'different',
       levels: supportedLevels,
       version,
       hostname: hostname().slice(0, 255),
@@ -101,25 +132,26 @@ export class HeartbeatExchange {
     };
   }
 
+  /** Uses the members that a node reports that is not active, while this node hears no leader. */
   #onMembers(from: NodeId, members: CommittedMembers): void {
-    const { local, membershipList, onMembers } = this.#parts;
-    const isLeaderless = local.storage.driver.status().leader === 0;
-    if (isLeaderless && membershipList.useReport(from, members)) onMembers();
+    const { host, storage, connections } = this.#options;
+    const isLeaderless = storage.driver.status().leader === 0;
+    if (isLeaderless && connections.membershipList.useReport(from, members)) host.events.emit('members');
   }
 
   async #onList(from: NodeId, list: SignedList): Promise<void> {
-    const { host, lists, membershipList } = this.#parts;
+    const { host, lists, connections } = this.#options;
     try {
       await lists.receive(list, { id: from });
     } catch (error) {
-      const name = membershipList.member(from)?.name;
+      const name = connections.membershipList.member(from)?.name;
       host.log.warn({ from, name, reason: reasonOf(error) }, 'refused the membership list of another node');
     }
   }
 
   /** Forgets earlier answers: they would let this node serve for longer than the present active node waits. */
   #onIntervalMismatch(theirsMs: number | undefined): void {
-    const { heartbeats, host } = this.#parts;
+    const { heartbeats, host } = this.#options;
     if (heartbeats.times.answeredSentMs !== undefined) heartbeats.restart(performance.now());
     if (this.#intervalMismatchLogged) return;
     this.#intervalMismatchLogged = true;

@@ -1,10 +1,14 @@
 // The cluster code of one node, and the interfaces of the node and its storage.
 
 export { Cluster } from './cluster.ts';
-export { clusterListenAddress } from './cluster-port.ts';
 export type { Peers } from './peers.ts';
+export { type ClusterHost, ForwardedRequests, type NodeRole, type ReportSource } from './ports/cluster-host.ts';
+export { type MemberEventKinds, MemberEvents } from './ports/member-events.ts';
+export { Pauses } from './ports/pauses.ts';
 export { type ReadRole, readRoleOf } from './ports/read-role.ts';
-export type { Engine, MembershipPorts, Storage } from './ports/storage-port.ts';
+export type { Engine, MembershipPorts, OutsideEngine, Storage } from './ports/storage-port.ts';
+export { RaftConnections } from './raft-connections.ts';
+export { clusterListenAddress } from './transport/listen-address.ts';
 
 // Membership: identities, the authority that signs them, and the configuration that lists them.
 
@@ -30,10 +34,10 @@ export { AuthorityRotation } from './maintenance/authority-rotation.ts';
 export { Autopilot } from './maintenance/autopilot.ts';
 export type { AutopilotSettings } from './maintenance/autopilot-settings.ts';
 export type { ServerState } from './maintenance/autopilot-state.ts';
-export { FeatureLevelControl } from './maintenance/feature-level-control.ts';
+export { type ClusterLevels, FeatureLevelControl } from './maintenance/feature-level-control.ts';
 export { serverIdOf } from './maintenance/member-changes.ts';
 export { MemberOperations } from './maintenance/member-operations.ts';
-export { raftLevels } from './maintenance/raft-levels.ts';
+export { RaftLevels } from './maintenance/raft-levels.ts';
 
 // Disaster-recovery replication: the primary's cluster port, and the secondary's connection to it.
 
@@ -61,5 +65,6 @@ export { clusterRefusalStatuses, clusterRefusals, refusalText } from './refusals
 export { historyOf, type Reached, reachedState } from './standbys/reached-state.ts';
 export { replicationModes } from './standbys/replication-modes.ts';
 export { placeOf, serviceIndexOf } from './standbys/service-history.ts';
+export { StateComparison } from './standbys/state-comparison.ts';
 export { callerHeader, Forwarder, forwardedByHeader, NoActiveNode, notExecutedHeader } from './transport/forwarder.ts';
 export { LeadershipTransferred, leadershipTransferredHeader } from './transport/leadership-transferred.ts';

@@ -2,6 +2,7 @@
 
 import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { fieldsIn } from '@transitd/storage-fsm';
+import type { ReportSource } from './ports/cluster-host.ts';
 import type { AppliedIndex } from './standbys/applied-index.ts';
 import type { ClusterHandler } from './transport/cluster-call.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
@@ -12,14 +13,11 @@ export const confirmWithinMs = 1000;
 const confirmPath = '/cluster/confirm';
 const reportPath = '/cluster/report';
 
-export interface NodeCallParts {
-  readonly applied: Pick<AppliedIndex, 'index' | 'reached'>;
-  /** Returns the report of this node on itself. */
-  readonly report: () => Promise<object>;
-}
-
 /** Returns the handlers of these calls, by method and path. */
-export const nodeCalls = ({ applied, report }: NodeCallParts): Readonly<Record<string, ClusterHandler>> => ({
+export const nodeCalls = (
+  applied: Pick<AppliedIndex, 'index' | 'reached'>,
+  reports: ReportSource,
+): Readonly<Record<string, ClusterHandler>> => ({
   [`POST ${confirmPath}`]: async ({ body }) => {
     const { index } = fieldsIn(body);
     if (typeof index !== 'number') return { status: 400, json: {} };
@@ -27,7 +25,7 @@ export const nodeCalls = ({ applied, report }: NodeCallParts): Readonly<Record<s
     return { status: 200, json: { appliedIndex: applied.index } };
   },
 
-  [`POST ${reportPath}`]: async () => ({ status: 200, json: await report() }),
+  [`POST ${reportPath}`]: async () => ({ status: 200, json: await reports.report() }),
 });
 
 type Post = Pick<ClusterClient, 'post'>;

@@ -24,12 +24,7 @@ export interface Peers {
   readonly standbys: Pick<Standbys, 'confirmed'> & {
     report(id: NodeId): (StandbyReport & { readonly agoMs: number }) | undefined;
   };
-  /** Undefined until this node's records are open. */
-  readonly forwarder: Forwarder | undefined;
-  /** Whether the records of this node are known to be equal to the active node's. */
-  readonly stateDigestMatches: boolean;
-  /** Whether the records of this node are known to differ from the active node's: then it serves nothing. */
-  readonly stateDigestDiffers: boolean;
+  readonly forwarder: Forwarder;
   /** The time in the newest canary that this node has read. */
   readonly canaryUtcMs: number | undefined;
   /** Asks another node for its report on itself. @throws ClusterCallError; Error */

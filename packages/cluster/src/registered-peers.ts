@@ -1,36 +1,36 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
 import { freshForIntervals } from '@transitd/health';
-import { LogLimit, reasonOf } from '@transitd/process';
-import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
+import { LogLimit, reasonOf, systemClock } from '@transitd/process';
+import type { NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
-import { clusterListenAddress } from './cluster-port.ts';
-import { authorityOf } from './maintenance/member-entries.ts';
 import type { MemberLevels } from './maintenance/raise-decision.ts';
+import { authorityOf } from './maintenance/signing-authority.ts';
 import { makeRequest, readAuthority, signRequest } from './membership/authority.ts';
 import { renewalDue } from './membership/certificate.ts';
 import type { NodeIdentity } from './membership/identity.ts';
 import { initialLevels } from './membership/member-levels.ts';
+import type { Member } from './membership/membership.ts';
 import { askForReport, askToConfirm, confirmWithinMs, nodeCalls } from './node-calls.ts';
 import type { Peers } from './peers.ts';
-import type { ClusterHost } from './ports/cluster-host.ts';
+import type { ClusterHost, NodeRole, ReportSource } from './ports/cluster-host.ts';
+import { Pauses } from './ports/pauses.ts';
 import type { Engine } from './ports/storage-port.ts';
 import { Confirmations } from './registered/confirmations.ts';
-import { Freshness } from './registered/freshness.ts';
+import { type CommitSource, Freshness } from './registered/freshness.ts';
 import { encodeNodeRecord } from './registered/node-record.ts';
 import { RegisteredNodes } from './registered/registered-nodes.ts';
 import { AppliedIndex } from './standbys/applied-index.ts';
+import { FollowedLeader } from './standbys/followed-leader.ts';
+import type { Heartbeats } from './standbys/heartbeats.ts';
 import { reachedState } from './standbys/reached-state.ts';
 import { ClusterClient } from './transport/cluster-client.ts';
-import { ClusterListener, type ClusterListenerOptions } from './transport/cluster-listener.ts';
+import { ClusterListener, type RaftStreams } from './transport/cluster-listener.ts';
 import { Forwarder } from './transport/forwarder.ts';
-import { localAddressFor } from './transport/peer-connection.ts';
+import { clusterListenAddress, localAddressFor } from './transport/listen-address.ts';
 
 /** Where the nodes of a cluster make themselves known. Others may be able to write there. */
-export interface NodeRegistry {
-  /** For metrics. */
-  readonly name: string;
+export interface NodeRegistry extends CommitSource {
   /** The records of all known nodes, this one included, by their ids. A changed record is another object. */
   readonly nodes: ReadonlyMap<NodeId, Uint8Array>;
   /** Makes this node known by this record; undefined ends that. */
@@ -40,15 +40,14 @@ export interface NodeRegistry {
    * it.
    */
   readonly registeredUntilMs: number;
-  /** Reads the index of the newest commit of any node, linearizably. Any failure rejects. */
-  newestIndex(): Promise<LogIndex>;
 }
 
-export interface RegisteredPeersParts
-  extends Pick<ClusterHost, 'apiAddress' | 'config' | 'isActive' | 'isUnsealed' | 'log' | 'observer' | 'report'> {
-  readonly registry: NodeRegistry;
+export interface RegisteredPeersOptions {
+  readonly host: ClusterHost;
+  readonly role: NodeRole;
   readonly engine: Engine;
   readonly barrier: Barrier;
+  readonly registry: NodeRegistry;
 }
 
 /**
@@ -59,78 +58,65 @@ export interface RegisteredPeersParts
 export class RegisteredPeers implements Peers {
   readonly membershipList: RegisteredNodes;
   readonly forwarder: Forwarder;
+  readonly heartbeats: Heartbeats;
   readonly standbys: Peers['standbys'];
-  readonly stateDigestMatches = true; // an engine outside compares the records of the nodes itself
-  readonly stateDigestDiffers = false;
   readonly canaryUtcMs = undefined;
-  readonly #parts: RegisteredPeersParts;
+  readonly #options: RegisteredPeersOptions;
   readonly #logLimit: LogLimit;
   readonly #nodeId: NodeId;
   readonly #clusterId: string;
   readonly #freshness: Freshness;
+  readonly #leader: FollowedLeader;
   readonly #client: ClusterClient;
-  readonly #applied: AppliedIndex;
-  readonly #incarnation = { number: 1, nonce: randomBytes(16).toString('hex') };
-  readonly #closing = new AbortController();
-  #identity: NodeIdentity | undefined;
+  readonly #pauses = new Pauses();
+  #isClosed = false;
+  /** The open cluster port. */
   #listener: ClusterListener | undefined;
-  #forwarded: ClusterListenerOptions['forwarded'] | undefined;
   /** Ends with the last change of the cluster port; the next change waits for it. */
   #moving: Promise<void> = Promise.resolve();
 
-  constructor(parts: RegisteredPeersParts) {
-    const { config, registry, engine, observer, log } = parts;
+  constructor(options: RegisteredPeersOptions) {
+    const { host, registry, engine } = options;
+    const { config, log, events } = host;
     const { nodeId, clusterId } = engine.status();
-    this.#parts = parts;
+    this.#options = options;
     this.#nodeId = nodeId;
     this.#clusterId = clusterId;
-    this.#logLimit = new LogLimit({ log, nowMs: () => performance.now() });
-    this.#applied = new AppliedIndex(engine.replica);
-    this.membershipList = new RegisteredNodes({ clusterId, records: () => registry.nodes });
-    this.#freshness = new Freshness({
-      intervalMs: config.cluster_heartbeat_interval,
-      newestIndex: () => registry.newestIndex(),
-      onAnswer: (ms) =>
-        ms === undefined ? observer.heartbeatFailed(registry.name) : observer.heartbeatAnswered(registry.name, ms),
-    });
+    this.#logLimit = new LogLimit({ log });
+    this.membershipList = new RegisteredNodes(clusterId, registry);
+    this.#freshness = new Freshness(registry, host);
+    this.heartbeats = this.#freshness.heartbeats;
     this.#client = new ClusterClient({
-      identity: () => this.#requireIdentity(),
-      incarnation: () => this.#incarnation,
-      member: (id) => this.membershipList.member(id),
+      members: this.membershipList,
+      incarnation: { number: 1, nonce: randomBytes(16).toString('hex') },
       localAddress: localAddressFor(clusterListenAddress(config).host),
     });
     const confirmations = new Confirmations({
       servesForMs: freshForIntervals * config.cluster_heartbeat_interval,
-      nowMs: () => performance.now(),
-      others: () => this.membershipList.ids.filter((id) => id !== nodeId),
+      clock: systemClock,
+      self: nodeId,
+      nodes: this.membershipList,
       confirm: (id, index) => askToConfirm(this.#client, id, { index, timeoutMs: 2 * confirmWithinMs }),
-      pause: async (ms) => {
-        await pause(Math.max(0, ms), undefined, { signal: this.#closing.signal }).catch(() => undefined);
-      },
+      pauses: this.#pauses,
     });
     // Nodes send each other no heartbeats, and so no reports.
     this.standbys = { confirmed: (index) => confirmations.confirmed(index), report: () => undefined };
+    // A node that etcd does not answer knows only who was active: a request might hang there until its outcome is unknown.
+    this.#leader = new FollowedLeader(engine, this.heartbeats);
     this.forwarder = new Forwarder({
-      client: this.#client,
-      leader: () => {
-        const { leader, term } = engine.status();
-        // A node that etcd does not answer knows only who was active: a request might hang there until its outcome is unknown.
-        const isSilent = this.#freshness.heartbeats.isSilent(performance.now());
-        return leader === 0 || leader === nodeId ? undefined : { id: leader, term, isSilent };
-      },
+      client: this.#client.forwarding(),
+      leader: this.#leader,
       reached: async (index, withinMs) => (await reachedState(index, withinMs, engine)) === 'reached',
       self: config.node_id,
     });
+    events.on('status', () => this.#statusChanged());
+    events.on('configuration', () => this.#nodesChanged());
     this.#freshness.start();
   }
 
-  get activeMember() {
-    const { leader } = this.#parts.engine.status();
-    return leader === this.#nodeId ? undefined : this.membershipList.member(leader);
-  }
-
-  get heartbeats(): Peers['heartbeats'] {
-    return this.#freshness.heartbeats;
+  get activeMember(): Member | undefined {
+    const leader = this.#leader.present;
+    return leader && this.membershipList.member(leader.id);
   }
 
   /** The levels of all other known nodes. A node whose record is not authentic counts too, as one of the initial level. */
@@ -145,37 +131,20 @@ export class RegisteredPeers implements Peers {
 
   /** A node that is not registered serves nothing as a standby: nobody would wait for it when rights are taken away. */
   get awaitedUntilMs(): number {
-    return this.#parts.registry.registeredUntilMs;
-  }
-
-  /** Sets the handler of requests that other nodes forward. */
-  serveForwarded(forwarded: ClusterListenerOptions['forwarded']): void {
-    this.#forwarded = forwarded;
+    return this.#options.registry.registeredUntilMs;
   }
 
   get identity(): NodeIdentity | undefined {
-    return this.#identity;
-  }
-
-  /** Called when the role of this node, its term, or the active node has changed. */
-  statusChanged(_status: DriverStatus): void {
-    this.forwarder.leaderChanged({ byTransfer: false });
-    void this.#freshness.ask();
-  }
-
-  /** Called when other nodes may have registered, changed their records, or gone. */
-  nodesChanged(): void {
-    this.#client.recheck();
-    this.#listener?.recheck();
+    return this.membershipList.identity;
   }
 
   /**
    * Opens or closes the cluster port, as this node is unsealed or sealed; called after each change and every second, because the port may
    * be in use, and the authority may be missing until the active node has made it.
    */
-  update(): Promise<void> {
+  update(reports: ReportSource): Promise<void> {
     this.#moving = this.#moving
-      .then(() => this.#move())
+      .then(() => this.#move(reports))
       .catch((error: unknown) => {
         this.#logLimit.write('warn', 'cluster port', { reason: reasonOf(error) }, 'could not open the cluster port; retrying');
       });
@@ -187,23 +156,38 @@ export class RegisteredPeers implements Peers {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#isClosed = true;
+    this.#pauses.end();
     this.#freshness.stop();
     this.#client.close();
     await this.#moving;
     await this.#leave();
   }
 
-  async #move(): Promise<void> {
-    if (this.#closing.signal.aborted) return;
-    const { barrier, isUnsealed, isActive, registry, config, apiAddress } = this.#parts;
-    if (!isUnsealed()) return this.#leave();
-    const authority = isActive() ? await authorityOf(barrier.store, this.#clusterId) : await readAuthority(barrier.store);
-    if (authority === undefined || (this.#identity?.authority === authority.certificate && !isRenewalDue(this.#identity))) return;
+  /** The role of this node, its term, or the active node has changed. */
+  #statusChanged(): void {
+    this.forwarder.leaderChanged({ byTransfer: false });
+    void this.#freshness.ask();
+  }
+
+  /** Other nodes may have registered, changed their records, or gone. */
+  #nodesChanged(): void {
+    this.#client.recheck();
+    this.#listener?.recheck();
+  }
+
+  async #move(reports: ReportSource): Promise<void> {
+    if (this.#isClosed) return;
+    const { host, barrier, role, registry } = this.#options;
+    const { config, api } = host;
+    if (!role.isUnsealed) return this.#leave();
+    const { identity: present } = this.membershipList;
+    const authority = role.isActive ? await authorityOf(barrier.store, this.#clusterId) : await readAuthority(barrier.store);
+    if (authority === undefined || (present?.authority === authority.certificate && !isRenewalDue(present))) return;
     const { node_id, cluster_addr = '' } = config;
     const namesake = this.membershipList.namesakeOf({ id: this.#nodeId, name: node_id, clusterAddress: cluster_addr }, authority);
     // The active node registers nevertheless: without it, the others could not forward.
-    if (this.#identity === undefined && namesake !== undefined && !isActive())
+    if (present === undefined && namesake !== undefined && !role.isActive)
       throw new Error(
         `the node at ${namesake.clusterAddress} has the node_id ${node_id} too: give each node a node_id of its own`,
       );
@@ -212,35 +196,33 @@ export class RegisteredPeers implements Peers {
     const name = { clusterId: this.#clusterId, nodeId: this.#nodeId };
     const certificate = await signRequest(authority, { request, now: new Date(), ...name });
     const identity = { key, certificate, authority: authority.certificate, membersAtJoin: [] };
-    await this.#listen(identity);
-    this.#identity = identity;
-    this.membershipList.authority = authority;
-    const addresses = { apiAddress: apiAddress(), clusterAddress: cluster_addr };
+    this.membershipList.identity = identity;
+    try {
+      await this.#listen(reports);
+    } catch (error) {
+      this.membershipList.identity = undefined;
+      throw error;
+    }
+    const addresses = { apiAddress: api.url, clusterAddress: cluster_addr };
     registry.register(encodeNodeRecord(identity, { name: node_id, ...addresses, levels: supportedLevels }));
   }
 
   async #leave(): Promise<void> {
-    this.#parts.registry.register(undefined);
-    this.membershipList.authority = undefined;
-    this.#identity = undefined;
+    this.#options.registry.register(undefined);
+    this.membershipList.identity = undefined;
     const listener = this.#listener;
     this.#listener = undefined;
     await listener?.close();
   }
 
-  async #listen(identity: NodeIdentity): Promise<void> {
-    const { config, log, report } = this.#parts;
+  async #listen(reports: ReportSource): Promise<void> {
+    const { host, engine } = this.#options;
+    const { config, log, forwarded } = host;
     const listener = new ClusterListener({
-      identity: () => this.#identity ?? identity,
-      authorities: () => [new X509Certificate(identity.authority)],
-      memberState: (fingerprint) => this.membershipList.listed(fingerprint),
-      calls: nodeCalls({ applied: this.#applied, report }),
-      forwarded: (req, res, from) => {
-        if (this.#forwarded === undefined) res.destroy();
-        else this.#forwarded(req, res, from);
-      },
-      raft: (socket) => socket.terminate(), // no messages of Raft here
-      judge: () => 'in order', // a node has another id after each start
+      members: this.membershipList,
+      calls: nodeCalls(new AppliedIndex(engine.replica), reports),
+      forwarded,
+      raft: noRaft,
       onRefused: ({ address, reason }) =>
         this.#logLimit.write('warn', `refused ${reason}`, { address, reason }, 'a connection to the cluster port was refused'),
       onFault: (error) => log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
@@ -250,11 +232,9 @@ export class RegisteredPeers implements Peers {
     this.#listener = listener;
     log.info({ address: `${address.host}:${address.port}`, advertised: config.cluster_addr }, 'the cluster port is open');
   }
-
-  #requireIdentity(): NodeIdentity {
-    if (this.#identity === undefined) throw new Error('this node is sealed, so it has no certificate');
-    return this.#identity;
-  }
 }
+
+/** No messages of Raft here, and a node has another id after each start. */
+const noRaft: RaftStreams = { accept: (socket) => socket.terminate(), judge: () => 'in order' };
 
 const isRenewalDue = ({ certificate }: NodeIdentity): boolean => renewalDue(new X509Certificate(certificate), Date.now());

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type CallParts, clusterCalls } from '../src/calls.ts';
+import { type ClusterCallsOptions, clusterCalls } from '../src/calls.ts';
 import type { HeartbeatRequest } from '../src/standbys/heartbeat-wire.ts';
 import type { ClusterAnswer } from '../src/transport/cluster-call.ts';
 
@@ -40,15 +40,20 @@ async function heartbeat(json: object, node: AskedNode = {}) {
       holdsLease: () => node.holdsLease ?? true,
       replica: { fresh: node.fresh ?? (async () => undefined) },
     },
-    standbys: { heartbeatReceived: (id: number) => received.push(id) },
-    isActive: () => node.isActive ?? true,
-    intervalMs: 1_000,
-    committed: () => (node.removed ? undefined : committed),
+    connections: {
+      membershipList: { committed },
+      removed: node.removed ?? false,
+      peers: { standbys: { heartbeatReceived: (id: number) => received.push(id) } },
+    },
+    role: {
+      get isActive() {
+        return node.isActive ?? true;
+      },
+    },
+    config: { cluster_heartbeat_interval: 1_000 },
     lists: { newest: undefined, receive: async () => 'known' },
-    isLeaderless: () => false,
-    renewal: {},
-    onDigestMismatch: () => undefined,
-  } as unknown as CallParts);
+    digestCheck: { run: async () => undefined },
+  } as unknown as ClusterCallsOptions);
   const channel = (): Buffer => Buffer.alloc(0);
   const call = {
     from: 2,

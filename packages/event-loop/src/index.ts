@@ -2,6 +2,7 @@ export { FairQueue } from './fair-queue.ts';
 export { inPieces } from './in-pieces.ts';
 export { NamedLocks } from './named-locks.ts';
 export { accessTurns, nextTurn, turnEnd } from './next-turn.ts';
+export { oneAtATime } from './one-at-a-time.ts';
 export { checkJsonLimits, endOfJsonString, type JsonRules, parseJsonInSlices, pieceValuesMax } from './parse-json.ts';
 export { SerialQueue } from './serial-queue.ts';
 export { runAtOnce, runInSlices, type Steps, sorted } from './steps.ts';

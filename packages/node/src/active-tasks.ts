@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { type AuditWriter, ensureAuditKey } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
+import type { NodeRole } from '@transitd/cluster';
 import { type Logger, reasonOf } from '@transitd/process';
 import { recordedRotation } from './due-rotations.ts';
 import { sweepRemovedMounts } from './mounts/mount-sweep.ts';
@@ -19,14 +20,14 @@ export interface ActiveTasksParts {
   readonly log: Logger;
   /** Absent if nothing is audited. */
   readonly audit: AuditWriter | undefined;
-  readonly isActive: () => boolean;
+  readonly role: NodeRole;
 }
 
 /**
  * Runs one round of the active node's tasks: rotates the barrier key and keys that are due, and deletes invalid tokens and the records of
  * deleted keys and removed mounts. A task that fails is logged and retried in the next round; the other tasks still run.
  */
-export async function runActiveTasks({ services, barrier, log, audit, isActive }: ActiveTasksParts): Promise<void> {
+export async function runActiveTasks({ services, barrier, role, log, audit }: ActiveTasksParts): Promise<void> {
   const attempt = async (name: string, task: () => Promise<unknown>): Promise<void> => {
     try {
       await task();
@@ -36,7 +37,7 @@ export async function runActiveTasks({ services, barrier, log, audit, isActive }
   };
 
   await attempt('delete invalid tokens', async () => {
-    const { removed, unreadable } = await sweepTokens(services, isActive);
+    const { removed, unreadable } = await sweepTokens(services, role);
     if (removed > 0) log.info({ removed }, 'deleted tokens that were no longer valid');
     if (unreadable > 0)
       log.warn({ unreadable }, 'some invalid tokens have a format that this version does not know and were not deleted');
@@ -48,7 +49,7 @@ export async function runActiveTasks({ services, barrier, log, audit, isActive }
   });
   await attempt('create the audit key', () => ensureAuditKey(barrier.store));
   await attempt('delete the records of removed mounts', async () => {
-    const removed = await sweepMounts(barrier, isActive);
+    const removed = await sweepMounts(barrier, role);
     if (removed > 0) log.info({ removed }, 'deleted records of removed mounts');
   });
   for (const mount of services.mounts.list) {
@@ -70,16 +71,16 @@ export async function runActiveTasks({ services, barrier, log, audit, isActive }
   }
   // Last, because there may be many, and no other task may wait for them.
   await attempt('correct the dates of tokens that were made while the clocks disagreed', async () => {
-    const corrected = await correctDates(services, isActive);
+    const corrected = await correctDates(services, role);
     if (corrected > 0)
       log.info({ corrected }, 'corrected the dates of tokens and secret ids that were made while a clock was ahead');
   });
 }
 
 /** Corrects dates in steps, until none is left or the round has done its share. Other work runs between the steps. */
-async function correctDates({ disputedDates }: Services, isActive: () => boolean): Promise<number> {
+async function correctDates({ disputedDates }: Services, role: NodeRole): Promise<number> {
   let [corrected, step] = [0, sweepLimit];
-  for (; step >= sweepLimit && corrected < correctionLimit && isActive(); await setImmediate()) {
+  for (; step >= sweepLimit && corrected < correctionLimit && role.isActive; await setImmediate()) {
     step = await disputedDates.correct(sweepLimit);
     corrected += step;
   }
@@ -87,9 +88,9 @@ async function correctDates({ disputedDates }: Services, isActive: () => boolean
 }
 
 /** Deletes invalid tokens in steps, until a step deletes fewer than its limit. Other work runs between the steps. */
-async function sweepTokens({ registry }: Services, isActive: () => boolean): Promise<{ removed: number; unreadable: number }> {
+async function sweepTokens({ registry }: Services, role: NodeRole): Promise<{ removed: number; unreadable: number }> {
   let [removed, unreadable, stepRemoved] = [0, 0, sweepLimit];
-  for (; stepRemoved >= sweepLimit && isActive(); await setImmediate()) {
+  for (; stepRemoved >= sweepLimit && role.isActive; await setImmediate()) {
     const swept = await registry.sweep(sweepLimit);
     stepRemoved = swept.removed;
     removed += swept.removed;
@@ -98,9 +99,9 @@ async function sweepTokens({ registry }: Services, isActive: () => boolean): Pro
   return { removed, unreadable };
 }
 
-async function sweepMounts({ store }: Barrier, isActive: () => boolean): Promise<number> {
+async function sweepMounts({ store }: Barrier, role: NodeRole): Promise<number> {
   let removed = 0;
-  for (let finished = false; !finished && isActive(); await setImmediate()) {
+  for (let finished = false; !finished && role.isActive; await setImmediate()) {
     const swept = await sweepRemovedMounts(store, sweepLimit);
     removed += swept.removed;
     ({ finished } = swept);

@@ -1,171 +1,180 @@
-import type { RequestListener } from 'node:http';
-import { BarrierError } from '@transitd/barrier';
-import { FeatureLevelControl, RegisteredPeers } from '@transitd/cluster';
-import { LogLimit, reasonOf, StartError } from '@transitd/process';
-import type { DriverStatus } from '@transitd/raft-core';
-import { UnsupportedLevel } from '@transitd/storage-fsm';
-import type { ClusterMemberParts } from './cluster-member.ts';
+import type { Barrier } from '@transitd/barrier';
+import { type ClusterLevels, FeatureLevelControl, MemberEvents, RegisteredPeers } from '@transitd/cluster';
+import { LogLimit, reasonOf, StartError, systemClock } from '@transitd/process';
+import { type FeatureLevel, type Replica, UnsupportedLevel } from '@transitd/storage-fsm';
 import { EtcdEngine } from './etcd/etcd-engine.ts';
 import { type EtcdConfig, openEtcd } from './etcd/open-etcd.ts';
-import { LeadershipLog } from './leadership-log.ts';
-import type { EncryptedStore, NodeMember } from './member.ts';
+import { Leadership } from './leadership.ts';
+import { BaseMember, followBarrier, type MemberHost, type OpenedMember } from './member.ts';
+import { MemberSeal } from './member-seal.ts';
 import { openBarrier } from './open-barrier.ts';
+import { unreachedSecondaries } from './replication/without-port.ts';
+import { ServiceLoader } from './service-loader.ts';
+import { ServingRole } from './serving-role.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import { newNodeId } from './storage/data-directory.ts';
 
-export interface EtcdMemberParts extends ClusterMemberParts {
-  readonly storage: EtcdConfig;
+interface OpenedEtcdMember extends OpenedMember<EtcdEngine> {
+  readonly peers: RegisteredPeers;
 }
 
-/** This node as a member of a cluster that keeps its records in etcd. It has another id after each start, and no disk of its own. */
-export class EtcdMember implements NodeMember {
+/**
+ * This node as a member of a cluster that keeps its records in etcd. It has another id after each start, and no disk of its own. Nobody
+ * removes such a member, and its cluster replicates with no other one.
+ */
+export class EtcdMember extends BaseMember<EtcdEngine> {
+  readonly kind = 'etcd';
   readonly removed = false;
-  readonly storage = undefined;
   readonly cluster = undefined;
-  readonly #parts: EtcdMemberParts;
-  readonly #leadershipLog: LeadershipLog;
-  readonly #logLimit: LogLimit;
-  #engine: EtcdEngine | undefined;
-  #peers: RegisteredPeers | undefined;
-  #store: EncryptedStore | undefined;
-  #snapshots: Snapshots | undefined;
-  #featureLevel: FeatureLevelControl | undefined;
-  #forwarded: RequestListener | undefined;
+  readonly replication = undefined;
+  readonly #registered: RegisteredPeers;
   /** This node creates the cluster: until its records are there, it is the active node although it has no keys. */
   #isFounding = false;
 
-  constructor(parts: EtcdMemberParts) {
-    this.#parts = parts;
-    const nowMs = (): number => performance.now();
-    this.#logLimit = new LogLimit({ log: parts.log, nowMs });
-    const nameOf = (id: number): string | undefined => this.#peers?.membershipList.member(id)?.name;
-    this.#leadershipLog = new LeadershipLog({ log: parts.log, nowMs, nameOf });
+  constructor(host: MemberHost, opened: OpenedEtcdMember) {
+    super(host, opened);
+    this.#registered = opened.peers;
   }
 
-  get engine(): EtcdEngine | undefined {
-    return this.#engine;
+  /** Begins to follow the active role. */
+  start(): void {
+    const secondaries = unreachedSecondaries(this.engine, this.barrier);
+    followBarrier(this, { secondaries, gateways: this.host.gateways, events: this.events });
+    for (const change of ['services', 'reopeningEnded'] as const) this.events.on(change, () => this.#updateFitness());
+    this.events.on('status', ({ ready }) => {
+      if (ready) this.featureLevel.leadershipBegins();
+      else this.barrier.dropAttempts(); // the next active node does not know them
+      void this.#registered.update(this.reporter);
+    });
+    this.engine.start();
   }
 
-  get peers(): RegisteredPeers | undefined {
-    return this.#peers;
-  }
-
-  get store(): EncryptedStore | undefined {
-    return this.#store;
-  }
-
-  get snapshots(): Snapshots | undefined {
-    return this.#snapshots;
-  }
-
-  get featureLevel(): FeatureLevelControl | undefined {
-    return this.#featureLevel;
-  }
-
-  requireStore(): EncryptedStore {
-    if (this.#store === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
-    return this.#store;
-  }
-
-  serveForwarded(listener: RequestListener): void {
-    this.#forwarded = listener;
-    this.#peers?.serveForwarded(listener);
-  }
-
-  /** Connects to etcd and reads the state. @throws StartError */
-  async start(): Promise<void> {
-    const { storage, config, log, observer, onFatal, gateways } = this.#parts;
-    const etcd = await openEtcd(storage);
-    try {
-      const options = { etcd, prefix: storage.prefix, nodeId: newNodeId(), heartbeatMs: config.cluster_heartbeat_interval };
-      const engine = await EtcdEngine.open({
-        ...{ ...options, log, observer, onFatal },
-        onStatus: (status) => this.#statusChanged(status),
-        onLease: (endMs) => gateways?.lease(endMs),
-        onNodes: () => this.#peers?.nodesChanged(),
-        onClockJump: (ms) =>
-          this.#logLimit.write('warn', 'clock jump', { jumpMs: Math.round(ms) }, 'a clock of this machine jumped'),
-      });
-      this.#engine = engine;
-      await this.#open(engine);
-    } catch (error) {
-      await this.stop();
-      etcd.close();
-      if (error instanceof UnsupportedLevel) throw error;
-      throw new StartError(`storage: etcd at ${storage.endpoints.join(', ')} cannot be used: ${reasonOf(error)}`);
-    }
-  }
-
-  async found<T>(initialize: (store: EncryptedStore) => Promise<T>): Promise<T> {
-    const store = this.requireStore();
-    const isFounded = (): boolean => store.barrier.state.initialized;
-    if (isFounded()) return initialize(store); // which refuses
+  /**
+   * Runs `initialize` on this node as the active one of a cluster without records.
+   * @throws BarrierError `already_initialized`; StoreError
+   */
+  async found<T>(initialize: (barrier: Barrier) => Promise<T>): Promise<T> {
+    if (this.isInitialized) return initialize(this.barrier); // which refuses
     this.#isFounding = true;
-    this.updateFitness();
+    this.#updateFitness();
     try {
-      await this.#engine?.leadsOr(isFounded);
-      return await initialize(store);
+      await this.engine.leadsOr(this.barrier);
+      return await initialize(this.barrier);
     } finally {
       this.#isFounding = false;
-      this.updateFitness();
+      this.#updateFitness();
     }
   }
 
-  async stop(): Promise<void> {
-    this.#store?.barrier.close();
-    this.#parts.gateways?.closed();
-    this.#store = undefined;
-    this.#snapshots = undefined;
-    this.#featureLevel = undefined;
-    await this.#peers?.close();
-    await this.#engine?.stop();
-    this.#engine = undefined;
-    this.#peers = undefined;
+  /** Called every second. */
+  async tick(): Promise<void> {
+    this.#updateFitness();
+    await this.finishRestore();
   }
 
-  servicesChanged(): void {
-    this.updateFitness();
+  /** Only a node with the keys of the cluster may be active. The cluster port follows the seal too. */
+  #updateFitness(): void {
+    this.engine.mayLead = this.#isFounding || this.role.isUnsealed;
+    void this.#registered.update(this.reporter);
   }
+}
 
-  /** Only a node with the keys of the cluster may be active. Called every second, too: it lets the cluster port follow the seal. */
-  updateFitness(): void {
-    if (this.#engine !== undefined) this.#engine.mayLead = this.#isFounding || this.#parts.serviceLoader.services !== undefined;
-    void this.#peers?.update();
-  }
+/** The feature level in etcd, and the levels of the registered nodes. */
+class EtcdLevels implements ClusterLevels {
+  readonly replica: Replica;
+  readonly #engine: EtcdEngine;
+  readonly #peers: RegisteredPeers;
 
-  async #open(engine: EtcdEngine): Promise<void> {
-    const { config, serviceLoader, log, directory, apiAddress, isActive, report, observer, gateways } = this.#parts;
-    const { replica } = engine;
-    gateways?.follow(replica);
-    const barrier = await openBarrier(this.#parts, replica);
-    const peers = new RegisteredPeers({
-      ...{ config, log, observer, apiAddress, isActive, report, engine, barrier, registry: engine.registry },
-      isUnsealed: () => serviceLoader.services !== undefined,
-    });
+  constructor(engine: EtcdEngine, peers: RegisteredPeers) {
+    this.replica = engine.replica;
+    this.#engine = engine;
     this.#peers = peers;
-    if (this.#forwarded !== undefined) peers.serveForwarded(this.#forwarded);
-    this.#featureLevel = new FeatureLevelControl({
-      // A node that registers after the decision and does not support the level ends itself (decision 122).
-      levels: { replica, level: () => engine.featureLevel, others: () => peers.levels, undisturbed: (task) => task() },
-      self: config.node_id,
-      raiseAfterMs: config.feature_level_raise_after,
-      nowMs: () => performance.now(),
-      log,
-    });
-    this.#store = { replica, barrier, replication: undefined };
-    this.#snapshots = new Snapshots({
-      ...{ engine: engine.snapshots, barrier, directory: directory.path, log },
-      authority: async () => undefined, // the restored state has one
-      restoreAuthority: async () => undefined,
-    });
   }
 
-  #statusChanged(status: DriverStatus): void {
-    this.#leadershipLog.statusChanged(status);
-    this.#parts.onStatus(status);
-    if (status.ready) this.#featureLevel?.leadershipBegins();
-    else this.#store?.barrier.dropAttempts(); // the next active node does not know them
-    this.#peers?.statusChanged(status);
-    void this.#peers?.update();
+  get level(): FeatureLevel {
+    return this.#engine.featureLevel;
   }
+
+  get others(): ClusterLevels['others'] {
+    return this.#peers.levels;
+  }
+
+  /** A node that registers after the decision and does not support the level ends itself (decision 122). */
+  undisturbed<T>(task: () => Promise<T>): Promise<T> {
+    return task();
+  }
+}
+
+/** Connects to etcd, reads the state, and opens this node over it, from the bottom up. @throws StartError, UnsupportedLevel */
+export async function openEtcdMember(
+  host: MemberHost,
+  storage: EtcdConfig,
+  resources: AsyncDisposableStack,
+): Promise<EtcdMember> {
+  const etcd = await openEtcd(storage);
+  resources.defer(() => etcd.close());
+  try {
+    return await openOver(etcd, host, storage, resources);
+  } catch (error) {
+    if (error instanceof UnsupportedLevel) throw error;
+    throw new StartError(`storage: etcd at ${storage.endpoints.join(', ')} cannot be used: ${reasonOf(error)}`);
+  }
+}
+
+async function openOver(
+  etcd: Awaited<ReturnType<typeof openEtcd>>,
+  host: MemberHost,
+  { prefix }: EtcdConfig,
+  resources: AsyncDisposableStack,
+): Promise<EtcdMember> {
+  const { config, log, observer, directory, clock, gateways } = host;
+  const events = new MemberEvents();
+  const jumps = new LogLimit({ log });
+  events.on('clockJump', ({ ms }) =>
+    jumps.write('warn', 'clock jump', { jumpMs: Math.round(ms) }, 'a clock of this machine jumped'),
+  );
+  const onFatal = (error: Error): void => host.onFatal(error);
+  const engine = await EtcdEngine.open({
+    ...{ etcd, prefix, nodeId: newNodeId(), heartbeatMs: config.cluster_heartbeat_interval, log, observer, events, onFatal },
+    onLease: (endMs) => gateways?.lease(endMs),
+  });
+  resources.defer(() => engine.stop());
+  if (gateways !== undefined) {
+    gateways.follow(engine.replica, events);
+    resources.defer(() => gateways.closed());
+  }
+  const barrier = await openBarrier({ ...host, seal: host.opened.seal }, engine.replica);
+  const services = new ServiceLoader({ config, log, clock, observer, sealRandom: host.opened.random, events });
+  const role = new ServingRole(engine, services, { verdict: 'same' }); // etcd compares the copies of the nodes itself
+  const seal = new MemberSeal({
+    ...{ barrier, services, engine, events, log, retention: host.retention, membership: { removed: false } },
+    ...{ seal: host.opened.seal, providers: host.opened.providers },
+  });
+  const clusterHost = {
+    config,
+    log,
+    observer,
+    directory: directory.path,
+    api: host.api,
+    events,
+    forwarded: host.forwarded,
+    onFatal,
+  };
+  const peers = new RegisteredPeers({ host: clusterHost, role, engine, barrier, registry: engine.registry });
+  resources.defer(() => peers.close());
+  resources.defer(() => barrier.close()); // before the port, which waits for its calls
+  const leadership = new Leadership({ events, log, observer, names: peers.membershipList, clock: systemClock });
+  const featureLevel = new FeatureLevelControl({
+    levels: new EtcdLevels(engine, peers),
+    ...{ config, log },
+  });
+  const snapshots = new Snapshots({
+    ...{ engine: engine.snapshots, barrier, directory: directory.path, log },
+    authority: { signingAuthority: async () => undefined, restoreAuthority: async () => undefined }, // the restored state has one
+  });
+  const member = new EtcdMember(host, {
+    ...{ events, engine, barrier, services, role, seal, leadership, peers, featureLevel, snapshots, resources },
+  });
+  member.start();
+  return member;
 }

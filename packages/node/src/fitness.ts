@@ -1,4 +1,7 @@
+import type { Barrier } from '@transitd/barrier';
+import type { NodeRole, StateComparison, Storage } from '@transitd/cluster';
 import type { ConfState, Fitness, NodeId } from '@transitd/raft-core';
+import type { MemberSeal } from './member-seal.ts';
 
 export interface FitnessParts {
   /** The barrier is unsealed and the services are loaded. */
@@ -33,4 +36,37 @@ export function fitnessOf(parts: FitnessParts): Fitness {
 export function isAlone(conf: ConfState, nodeId: NodeId): boolean {
   const others = [...conf.voters, ...conf.votersOutgoing, ...conf.learners].filter((id) => id !== nodeId);
   return others.length === 0 && conf.voters.length === 1;
+}
+
+/** Tells consensus whether this node may lead. */
+export class NodeFitness {
+  readonly #parts: NodeFitnessParts;
+
+  constructor(parts: NodeFitnessParts) {
+    this.#parts = parts;
+  }
+
+  /** Called after each change that it depends on, and every second: nothing reports that a disk has room again. */
+  update(): void {
+    const { storage, barrier, role, seal, comparison } = this.#parts;
+    const { driver } = storage;
+    driver.setFitness(
+      fitnessOf({
+        isUnsealed: role.isUnsealed,
+        reopeningForMs: seal.reopeningForMs,
+        initialized: barrier.state.initialized,
+        alone: isAlone(driver.consensus().conf, driver.status().nodeId),
+        stateDigestDiffers: comparison.verdict === 'different',
+        diskLow: storage.replica.status().diskLow,
+      }),
+    );
+  }
+}
+
+interface NodeFitnessParts {
+  readonly storage: Storage;
+  readonly barrier: Barrier;
+  readonly role: NodeRole;
+  readonly seal: Pick<MemberSeal, 'reopeningForMs'>;
+  readonly comparison: Pick<StateComparison, 'verdict'>;
 }

@@ -1,13 +1,13 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Barrier } from '@transitd/barrier';
-import { type Engine, type Peers, readRoleOf } from '@transitd/cluster';
+import { type MemberEvents, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type Grant, grantUntil } from '@transitd/raft-core';
 import { type Replica, takesPart } from '@transitd/storage-fsm';
 import { leaseMsOf } from './clock/lease-length.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { ReadEligibility } from './read-eligibility.ts';
-import { gatewayCount, type Services } from './services.ts';
+import { gatewayCount } from './services.ts';
 import { ChangeFeed } from './threads/replica/change-feed.ts';
 import { ReplicaHost } from './threads/replica/replica-host.ts';
 import { Deadline } from './threads/shared/deadline.ts';
@@ -40,31 +40,21 @@ export interface GatewayThread {
   terminate(): Promise<void>;
 }
 
-export interface GatewayHostParts {
-  readonly config: Config;
-  readonly clock: NodeClock;
-  /**
-   * Whether the services are loaded, this cluster follows no other one, and no state digest showed that the records differ from the active
-   * node's.
-   */
-  readonly mayServe: () => boolean;
-  /** Whether this cluster takes part in replication between clusters. The main thread reports its health then. */
-  readonly isReplicating: () => boolean;
-  /** Monotonic time of the newest jump of a clock. */
-  readonly clockJumpedMs: () => number;
-  /** @see ReadEligibility.heartbeat */
-  readonly heartbeat: () => Grant | undefined;
-}
-
 interface Attached {
   readonly thread: GatewayThread;
   host: ReplicaHost | undefined;
 }
 
-interface Opened {
+/** The member whose records the gateways get. */
+interface Followed {
   readonly replica: Replica;
-  readonly barrier: Barrier;
   readonly feed: ChangeFeed;
+}
+
+/** A member whose gateways may answer requests. */
+interface Serving extends Followed {
+  readonly barrier: Barrier;
+  readonly eligibility: ReadEligibility;
 }
 
 /**
@@ -73,56 +63,61 @@ interface Opened {
  */
 export class GatewayHost {
   readonly memory: NodeMemory;
-  readonly #parts: GatewayHostParts;
+  readonly #config: Config;
+  readonly #nodeClock: NodeClock;
   readonly #lease: Deadline;
   readonly #read: Deadline;
   readonly #active: Deadline;
   readonly #clock: SharedClock;
   readonly #sealFlag: SealFlag;
   readonly #attached = new Map<number, Attached>();
-  #feed: ChangeFeed | undefined;
-  #opened: Opened | undefined;
+  #followed: Followed | undefined;
+  #serving: Serving | undefined;
   #isServing = false;
   #sealing: Promise<void> = Promise.resolve();
 
-  constructor(parts: GatewayHostParts) {
-    this.#parts = parts;
-    this.memory = newNodeMemory(gatewayCount(parts.config));
+  constructor(config: Config, clock: NodeClock) {
+    this.#config = config;
+    this.#nodeClock = clock;
+    this.memory = newNodeMemory(gatewayCount(config));
     this.#lease = new Deadline(this.memory, 'lease');
     this.#read = new Deadline(this.memory, 'read');
     this.#active = new Deadline(this.memory, 'active');
     this.#clock = new SharedClock(this.memory);
     this.#sealFlag = new SealFlag(this.memory);
-    this.#clock.publish(parts.clock.steadyMs);
+    this.#clock.publish(clock.steadyMs);
   }
 
-  /** Publishes the changes of this replica from now on. Call it before anything else watches the replica. */
-  follow(replica: Replica): void {
-    this.#feed = new ChangeFeed({ replica, memory: this.memory, lagMax });
+  /** Publishes the changes of this replica from now on. Call it before anything else watches the replica, or listens to the events. */
+  follow(replica: Replica, events: MemberEvents): void {
+    this.#followed = { replica, feed: new ChangeFeed({ replica, memory: this.memory, lagMax }) };
+    events.on('heartbeatsForgotten', () => this.endDeadlines());
+    events.on('digestDiffers', () => this.endDeadlines());
   }
 
-  /** Follows the seal of this barrier, which encrypts the records of the followed replica. */
-  opened(replica: Replica, barrier: Barrier): void {
-    if (this.#feed === undefined) return;
-    this.#opened = { replica, barrier, feed: this.#feed };
+  /** Serves the followed records, which this barrier encrypts, from now on. Call it after everything else listens to the events. */
+  serve({ barrier, eligibility, events }: Pick<Serving, 'barrier' | 'eligibility'> & { readonly events: MemberEvents }): void {
+    if (this.#followed === undefined) throw new Error('the gateways follow no replica');
+    this.#serving = { ...this.#followed, barrier, eligibility };
     barrier.onStateChange(({ sealed }) => {
       if (sealed) this.#seal();
     });
     barrier.sharedKeyring.onChange(() => {
       if (this.#isServing) this.#openAll();
     });
+    events.on('services', ({ isLoaded }) => this.#servicesChanged(isLoaded));
   }
 
   /** The replica is closed; a later start follows another one. */
   closed(): void {
     this.#seal();
-    this.#opened = undefined;
-    this.#feed?.close();
-    this.#feed = undefined;
+    this.#followed?.feed.close();
+    this.#followed = undefined;
+    this.#serving = undefined;
   }
 
   /** The services were loaded, loaded again from a restored state, or closed. */
-  servicesChanged(isLoaded: boolean): void {
+  #servicesChanged(isLoaded: boolean): void {
     this.#isServing = isLoaded;
     if (!isLoaded) {
       this.endDeadlines();
@@ -171,22 +166,24 @@ export class GatewayHost {
   lease(endMs: number | undefined): void {
     const nowNs = process.hrtime.bigint(); // read first, so that the end can only come out early
     const nowMs = performance.now();
-    this.#clock.publish(this.#parts.clock.steadyMs, nowNs);
-    const { config, mayServe, isReplicating, clockJumpedMs } = this.#parts;
-    if (!mayServe()) {
+    this.#clock.publish(this.#nodeClock.steadyMs, nowNs);
+    const serving = this.#serving;
+    if (serving === undefined || !serving.eligibility.mayServeInGateways) {
       this.endDeadlines();
       return;
     }
-    const lease = endMs === undefined ? undefined : grantUntil(endMs, leaseMsOf(config));
-    const heartbeat = this.#parts.heartbeat();
-    const role = readRoleOf({ nowMs, clockJumpedMs: clockJumpedMs(), lease, heartbeat });
+    const { feed, eligibility } = serving;
+    const lease = endMs === undefined ? undefined : grantUntil(endMs, leaseMsOf(this.#config));
+    const { heartbeat, clockJumpedMs } = eligibility;
+    const role = readRoleOf({ nowMs, clockJumpedMs, lease, heartbeat });
     const set = (deadline: Deadline, grant: Grant | undefined, isSet: boolean): void => {
       if (grant !== undefined && isSet) deadline.set(nowNs + BigInt(Math.floor((grant.endMs - nowMs) * 1e6)));
       else deadline.end();
     };
     set(this.#lease, lease, role === 'active');
-    this.#feed?.publishStatus(); // health shows the commit index
-    set(this.#active, lease, role === 'active' && !isReplicating());
+    feed.publishStatus(); // health shows the commit index
+    // While its cluster replicates with another one, the main thread reports the health.
+    set(this.#active, lease, role === 'active' && !takesPart(eligibility.replication));
     set(this.#read, heartbeat, role === 'reader');
   }
 
@@ -202,9 +199,10 @@ export class GatewayHost {
   }
 
   #sessionOf(row: number, attached: Attached): GatewaySession | undefined {
-    const keyring = this.#opened?.barrier.sharedKeyring.memory;
-    if (this.#opened === undefined || keyring === undefined || !this.#isServing) return undefined;
-    const { replica, feed } = this.#opened;
+    const serving = this.#serving;
+    const keyring = serving?.barrier.sharedKeyring.memory;
+    if (serving === undefined || keyring === undefined || !this.#isServing) return undefined;
+    const { replica, feed } = serving;
     attached.host?.close();
     const { port1, port2 } = new MessageChannel();
     attached.host = new ReplicaHost({ replica, feed, memory: this.memory, port: port1, row });
@@ -224,24 +222,3 @@ export class GatewayHost {
     this.#sealing = Promise.all(confirmed).then(() => undefined);
   }
 }
-
-/** The parts of a node that decide whether its gateways may answer. */
-interface ServingNode {
-  readonly config: Config;
-  readonly services: Services | undefined;
-  readonly peers: Peers | undefined;
-  readonly eligibility: ReadEligibility;
-}
-
-/** Returns the ends of a node's gateways; undefined if the configuration has none. */
-export const newGatewayHost = (node: ServingNode, clock: NodeClock, engine: () => Engine | undefined): GatewayHost | undefined =>
-  gatewayCount(node.config) === 0
-    ? undefined
-    : new GatewayHost({
-        config: node.config,
-        clock,
-        mayServe: () => node.services !== undefined && !node.eligibility.isSecondary && node.peers?.stateDigestDiffers !== true,
-        isReplicating: () => takesPart(node.eligibility.replication),
-        clockJumpedMs: () => engine()?.clockJumpedMs() ?? Number.NEGATIVE_INFINITY,
-        heartbeat: () => node.eligibility.heartbeat,
-      });

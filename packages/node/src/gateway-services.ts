@@ -120,7 +120,8 @@ export class GatewayServices {
     try {
       const services = await loadServices(openReadingView(session.proxy, keyring), {
         config: { ...config, pkcs11_libraries: [] }, // a library has one thread, which belongs to the main thread
-        clock: { now: this.#clock.now, dueNow: this.#clock.dueNow, ...noDisputes }, // only the main thread dates records
+        clock: this.#clock,
+        disputes: noDisputes, // only the main thread dates records
         tracer: undefined,
         sealRandom: hasProvider(config.seal) ? drawnElsewhere : undefined,
         onFailure: (error) => this.#lost(session, reasonOf(error)),

@@ -1,9 +1,8 @@
-import { type Logger, LogLimit } from '@transitd/process';
+import { type Clock, type Logger, LogLimit } from '@transitd/process';
 
 export interface HealthLogParts {
   readonly log: Logger;
-  /** Monotonic, in milliseconds. */
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 /** The meaning of each health code, for a log line. */
@@ -31,7 +30,7 @@ export class HealthLog {
 
   observe(code: number): void {
     if (code === this.#code) return;
-    const nowMs = this.#parts.nowMs();
+    const nowMs = this.#parts.clock.nowMs();
     const before = this.#code === undefined ? {} : { before: this.#code, beforeMs: Math.round(nowMs - this.#sinceMs) };
     const level = code === 474 || code === 530 ? 'warn' : 'info';
     this.#limit.write(

@@ -1,12 +1,11 @@
-import { type Logger, LogLimit } from '@transitd/process';
+import { type Clock, type Logger, LogLimit } from '@transitd/process';
 import type { DriverStatus, NodeId, Term } from '@transitd/raft-core';
 
 export interface LeadershipLogParts {
   readonly log: Logger;
-  /** Returns the name of a member; undefined for an unknown id. */
-  readonly nameOf: (id: NodeId) => string | undefined;
-  /** Monotonic, in milliseconds. */
-  readonly nowMs: () => number;
+  /** The members known to this node. */
+  readonly names: { member(id: NodeId): { readonly name: string } | undefined };
+  readonly clock: Clock;
 }
 
 type Status = Pick<DriverStatus, 'nodeId' | 'role' | 'term' | 'leader' | 'ready' | 'transferTo' | 'lastIndex' | 'commitIndex'>;
@@ -31,22 +30,22 @@ export class LeadershipLog {
   statusChanged(status: Status): void {
     const before = this.#before;
     this.#before = status;
-    const { log, nowMs } = this.#parts;
+    const { log, clock } = this.#parts;
     const { term, role, leader, ready, nodeId, lastIndex, commitIndex } = status;
     const wasLeader = before?.role === 'leader';
     const isLeader = role === 'leader';
     if (wasLeader && (!isLeader || before.term !== term))
       log.warn(
-        { term: before.term, ledMs: Math.round(nowMs() - this.#ledSinceMs), newTerm: term, ...this.#named(leader) },
+        { term: before.term, ledMs: Math.round(clock.nowMs() - this.#ledSinceMs), newTerm: term, ...this.#named(leader) },
         'this node lost the leadership',
       );
     if (isLeader && (!wasLeader || before.term !== term)) {
-      this.#ledSinceMs = nowMs();
+      this.#ledSinceMs = clock.nowMs();
       log.info({ term, lastIndex, commitIndex }, 'this node was elected leader');
     }
     if (isLeader && ready && !(wasLeader && before.ready && before.term === term))
       log.info(
-        { term, commitIndex, electedMs: Math.round(nowMs() - this.#ledSinceMs) },
+        { term, commitIndex, electedMs: Math.round(clock.nowMs() - this.#ledSinceMs) },
         'this node leads and has applied an entry of its term',
       );
     if (isLeader) this.#logTransfer(status, wasLeader && before.term === term ? before.transferTo : undefined);
@@ -101,6 +100,6 @@ export class LeadershipLog {
   }
 
   #nameOf(id: NodeId): string | number {
-    return this.#parts.nameOf(id) ?? id;
+    return this.#parts.names.member(id)?.name ?? id;
   }
 }

@@ -1,32 +1,28 @@
 import type { AuditWriter } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
-import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
+import type { HealthAnswer } from '@transitd/health';
+import { type Logger, reasonOf, systemClock } from '@transitd/process';
+import type { MonitoredSeal } from '@transitd/seals';
 import { acceptsWrites } from '@transitd/storage-fsm';
 import { runActiveTasks } from './active-tasks.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import { HealthLog } from './health-log.ts';
-import type { JoinAttempts } from './join/join-attempts.ts';
-import type { NodeMember } from './member.ts';
-import type { NodeSeal } from './node-seal.ts';
-import type { ServiceLoader } from './service-loader.ts';
-import type { Services } from './services.ts';
+import type { JoinAttempts } from './join-attempts.ts';
+import type { Member, Phases } from './phases.ts';
 
 const tickMs = 1000;
 const activeTasksIntervalMs = 10_000;
 
 export interface NodeMaintenanceParts {
+  readonly phases: Phases;
   readonly joinAttempts: JoinAttempts;
-  readonly clusterMember: NodeMember;
-  readonly nodeSeal: NodeSeal;
-  readonly serviceLoader: ServiceLoader;
+  /** The providers of the configured seals. */
+  readonly providers: readonly MonitoredSeal[];
+  readonly node: { readonly health: HealthAnswer };
+  readonly clock: NodeClock;
   readonly log: Logger;
   /** Absent if nothing is audited. */
   readonly audit: AuditWriter | undefined;
-  readonly clock: NodeClock;
-  readonly observer: NodeObserver;
-  readonly isActive: () => boolean;
-  /** Returns the present health code. */
-  readonly healthCode: () => number;
 }
 
 /** The periodic work of a node: retries every second, and the tasks of the active node every ten seconds. */
@@ -38,7 +34,7 @@ export class NodeMaintenance {
 
   constructor(parts: NodeMaintenanceParts) {
     this.#parts = parts;
-    this.#healthLog = new HealthLog({ log: parts.log, nowMs: () => performance.now() });
+    this.#healthLog = new HealthLog({ log: parts.log, clock: systemClock });
   }
 
   start(): void {
@@ -52,15 +48,13 @@ export class NodeMaintenance {
 
   /** Observes clocks and health, and retries what has not succeeded: a join, the rest of a restore, an unseal. */
   async #tick(): Promise<void> {
-    const { joinAttempts, clusterMember, nodeSeal, serviceLoader, clock, observer, healthCode } = this.#parts;
+    const { phases, joinAttempts, providers, clock, node } = this.#parts;
     clock.compare();
-    this.#healthLog.observe(healthCode());
-    void nodeSeal.tick(); // not awaited: a provider may take seconds
-    if (clusterMember.store === undefined) return joinAttempts.retry();
-    clusterMember.updateFitness();
-    clusterMember.store.replication?.tick();
-    for (const { learner, silentMs } of clusterMember.storage?.driver.peers() ?? []) if (!learner) observer.lastContact(silentMs);
-    if (serviceLoader.services !== undefined) await clusterMember.snapshots?.finish().catch(() => undefined); // the next tick tries again
+    this.#healthLog.observe(node.health.code);
+    const { member } = phases;
+    for (const provider of providers) void provider.tick(); // not awaited: a provider may take seconds
+    void member?.seal.tick();
+    await (member === undefined ? joinAttempts.retry() : member.tick());
   }
 
   async #activeRound(): Promise<void> {
@@ -73,25 +67,20 @@ export class NodeMaintenance {
 
   /** Runs one round of the active node's tasks; does nothing on any other node. */
   async runActiveTasks(): Promise<void> {
-    const { clusterMember, log, audit, isActive } = this.#parts;
-    if (this.#active === undefined) return;
-    await clusterMember.snapshots
-      ?.clearLeftovers()
+    const { phases, log, audit } = this.#parts;
+    const { member } = phases;
+    if (member === undefined || !member.role.isActive) return;
+    await member.snapshots
+      .clearLeftovers()
       .catch((error: Error) =>
         log.warn({ reason: error.message }, 'could not delete the leftovers of a restore; the next round tries again'),
       );
-    await this.#raiseFeatureLevel();
-    const active = this.#active; // the node may have been sealed meanwhile, or have lost its role
-    if (active === undefined) return;
-    if (!acceptsWrites(clusterMember.engine?.replication)) return this.#maintainOwnSeal(active.barrier);
-    await runActiveTasks({ ...active, log, audit, isActive });
-  }
-
-  /** Services and barrier for the tasks of the active node; undefined on any other node. */
-  get #active(): { readonly services: Services; readonly barrier: Barrier } | undefined {
-    const { clusterMember, serviceLoader, isActive } = this.#parts;
-    const [services, barrier] = [serviceLoader.services, clusterMember.store?.barrier];
-    return services !== undefined && barrier !== undefined && isActive() ? { services, barrier } : undefined;
+    await this.#raiseFeatureLevel(member);
+    const { role, barrier, engine, services } = member;
+    // The node may have been sealed meanwhile, or have lost its role.
+    if (!role.isActive || services.services === undefined) return;
+    if (!acceptsWrites(engine.replication)) return this.#maintainOwnSeal(barrier);
+    await runActiveTasks({ services: services.services, barrier, role, log, audit });
   }
 
   /** On a secondary, only the seal is its own: everything else that the tasks of an active node change comes from the primary. */
@@ -106,12 +95,11 @@ export class NodeMaintenance {
     }
   }
 
-  async #raiseFeatureLevel(): Promise<void> {
-    const { clusterMember, log } = this.#parts;
+  async #raiseFeatureLevel({ featureLevel }: Member): Promise<void> {
     try {
-      await clusterMember.featureLevel?.maintain();
+      await featureLevel.maintain();
     } catch (error) {
-      log.warn({ reason: reasonOf(error) }, 'could not raise the feature level; the next round tries again');
+      this.#parts.log.warn({ reason: reasonOf(error) }, 'could not raise the feature level; the next round tries again');
     }
   }
 }

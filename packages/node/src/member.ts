@@ -1,51 +1,184 @@
-import type { RequestListener } from 'node:http';
+import type { AuditWriter } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
-import type { Cluster, Engine, FeatureLevelControl, Peers, Storage } from '@transitd/cluster';
+import type { FeatureLevelControl, ForwardedRequests, MemberEvents, Peers } from '@transitd/cluster';
+import type { Config } from '@transitd/configuration';
+import { type HealthAnswer, healthAnswer, type NodeStatus } from '@transitd/health';
+import type { Logger, NodeObserver } from '@transitd/process';
+import type { OpenedSeal } from '@transitd/seals';
 import type { Replica } from '@transitd/storage-fsm';
-import type { Joining } from './join/joining.ts';
-import type { ClusterReplication } from './replication/cluster-replication.ts';
+import type { SecondaryConfirmation } from '@transitd/transit-engine';
+import type { ApiAddress } from './api-address.ts';
+import type { NodeClock } from './clock/node-clock.ts';
+import type { EtcdEngine } from './etcd/etcd-engine.ts';
+import type { GatewayHost } from './gateway-host.ts';
+import type { ShareRetention } from './join/share-retention.ts';
+import type { Leadership } from './leadership.ts';
+import type { MemberSeal } from './member-seal.ts';
+import { ReadEligibility } from './read-eligibility.ts';
+import { ClusterReports } from './reports/cluster-reports.ts';
+import type { DataDisk } from './reports/data-disk.ts';
+import { NodeReporter, type WorkFigures } from './reports/node-report.ts';
+import type { ServiceLoader } from './service-loader.ts';
+import type { ServingRole } from './serving-role.ts';
 import type { Snapshots } from './snapshots/snapshots.ts';
+import { clusterNamed, nodeStatus, plainHealth } from './status.ts';
+import type { DataDirectory } from './storage/data-directory.ts';
+import type { RaftEngine } from './storage/raft-engine.ts';
 
-/** The records of this node's cluster, and the barrier that encrypts them, sealed or not. */
-export interface EncryptedStore {
-  readonly replica: Replica;
+/** The node that becomes a member. All of it exists before the node belongs to a cluster. */
+export interface MemberHost {
+  readonly config: Config;
+  readonly opened: OpenedSeal;
+  readonly log: Logger;
+  readonly clock: NodeClock;
+  readonly observer: NodeObserver;
+  /** Absent if nothing is audited. */
+  readonly audit: AuditWriter | undefined;
+  readonly directory: DataDirectory;
+  readonly disk: DataDisk;
+  readonly api: ApiAddress;
+  readonly forwarded: ForwardedRequests;
+  readonly retention: ShareRetention;
+  /** Absent on a node without gateways. */
+  readonly gateways: GatewayHost | undefined;
+  /** Aborted when the node stops; a member that is being opened then fails with `stopped`. */
+  readonly stopping: AbortSignal;
+  /** Returns the work of this node, for its report on itself. */
+  work?(): Promise<WorkFigures>;
+  /** The process must end. */
+  onFatal(error: Error): void;
+}
+
+export interface OpenedMember<E extends RaftEngine | EtcdEngine> {
+  readonly events: MemberEvents;
+  readonly engine: E;
   readonly barrier: Barrier;
-  /** Replication with another cluster; undefined on a node without a cluster port. */
-  readonly replication: ClusterReplication | undefined;
-}
-
-/** This node as a member of a cluster, whatever engine keeps the records. The last two are undefined unless that is Raft. */
-export interface NodeMember {
-  /** Undefined until the records are open. It is defined earlier than `store`. */
-  readonly engine: Engine | undefined;
-  /** This node's ties to the other nodes; undefined on a node that no other node can reach. */
+  readonly services: ServiceLoader;
+  readonly role: ServingRole;
+  readonly seal: MemberSeal;
+  readonly leadership: Leadership;
+  /** Undefined on a node that no other node can reach. */
   readonly peers: Peers | undefined;
-  /** Undefined until this node belongs to a cluster. */
-  readonly store: EncryptedStore | undefined;
-  /** @throws BarrierError `not_initialized` */
-  requireStore(): EncryptedStore;
-  readonly removed: boolean;
-  /** Sets the listener for requests that other nodes forward to this one. */
-  serveForwarded(listener: RequestListener): void;
-  /** Opens everything. A failure undoes all of it. */
-  start(joining?: Joining): Promise<void>;
-  /**
-   * Runs `initialize` on this node as the active one of a cluster without records.
-   * @throws BarrierError `already_initialized`; StoreError
-   */
-  found<T>(initialize: (store: EncryptedStore) => Promise<T>): Promise<T>;
-  /** Seals, and finishes the writes that were accepted; a start in progress fails with `stopped`. */
-  stop(): Promise<void>;
-  /** The services were loaded or closed. */
-  servicesChanged(): void;
-  /** Decides again whether this node may be the active one. */
-  updateFitness(): void;
-  /** Backups of the state; undefined until this node belongs to a cluster. */
-  readonly snapshots: Snapshots | undefined;
-  /** Undefined until this node belongs to a cluster. */
-  readonly featureLevel: FeatureLevelControl | undefined;
-  readonly storage: Storage | undefined;
-  readonly cluster: Cluster | undefined;
+  readonly featureLevel: FeatureLevelControl;
+  readonly snapshots: Snapshots;
+  /** Closes everything that was opened, in reverse order. */
+  readonly resources: AsyncDisposableStack;
 }
 
-export const removedText = 'this node was removed from its cluster: to let it join again, stop it, empty data_dir and start it';
+/** What a member is on every engine: its records, the barrier that encrypts them, and the services over it. */
+export abstract class BaseMember<E extends RaftEngine | EtcdEngine> {
+  readonly engine: E;
+  readonly barrier: Barrier;
+  readonly services: ServiceLoader;
+  readonly role: ServingRole;
+  readonly seal: MemberSeal;
+  readonly leadership: Leadership;
+  readonly peers: Peers | undefined;
+  readonly featureLevel: FeatureLevelControl;
+  /** Backups of the state. */
+  readonly snapshots: Snapshots;
+  /** Whether this node may respond to a request, and from which state. */
+  readonly eligibility: ReadEligibility;
+  /** The report of this node on itself. */
+  readonly reporter: NodeReporter;
+  /** Reports of all members, for the console and for auditors. */
+  readonly reports: ClusterReports;
+  protected readonly host: MemberHost;
+  protected readonly events: MemberEvents;
+  readonly #resources: AsyncDisposableStack;
+
+  constructor(host: MemberHost, opened: OpenedMember<E>) {
+    const { config, observer } = host;
+    const { engine, peers, role } = opened;
+    this.host = host;
+    this.engine = engine;
+    this.barrier = opened.barrier;
+    this.services = opened.services;
+    this.role = role;
+    this.seal = opened.seal;
+    this.leadership = opened.leadership;
+    this.peers = peers;
+    this.featureLevel = opened.featureLevel;
+    this.snapshots = opened.snapshots;
+    this.eligibility = new ReadEligibility({ config, role, engine, peers, observer });
+    this.reporter = new NodeReporter(this, host);
+    this.reports = new ClusterReports(this, host);
+    this.events = opened.events;
+    this.#resources = opened.resources;
+  }
+
+  /** Whether this node was removed from its cluster. */
+  abstract readonly removed: boolean;
+
+  get replica(): Replica {
+    return this.engine.replica;
+  }
+
+  /** Whether the cluster has records. */
+  get isInitialized(): boolean {
+    return this.barrier.state.initialized;
+  }
+
+  /** Undefined until the cluster is initialized. */
+  get clusterName(): { readonly id: string; readonly name: string } | undefined {
+    return this.isInitialized ? clusterNamed(this.replica.status().clusterId) : undefined;
+  }
+
+  /** The status that health reports. */
+  get status(): NodeStatus {
+    return nodeStatus({
+      config: this.host.config,
+      clusterName: this.clusterName,
+      removed: this.removed,
+      initialized: this.isInitialized,
+      services: this.services.services,
+      commitIndex: this.replica.status().commitIndex,
+      peers: this.peers,
+      eligibility: this.eligibility,
+      sealFailure: this.seal.providerHealth?.failure,
+    });
+  }
+
+  /** The answer to a health query without parameters. */
+  get health(): HealthAnswer {
+    return healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() });
+  }
+
+  /** Completes a restore that sealed this node; the next call tries again if it fails. */
+  protected async finishRestore(): Promise<void> {
+    if (this.role.isUnsealed) await this.snapshots.finish().catch(() => undefined);
+  }
+
+  /** Seals, finishes the writes that were accepted, and closes. @throws StorageFailed */
+  async close(): Promise<void> {
+    this.services.close();
+    await this.#resources.disposeAsync();
+  }
+}
+
+/**
+ * Lets the parts of a member follow its barrier from now on: the seal first, so that the node is known to reopen when its services are
+ * closed.
+ * @param secondaries - confirm key material before it is used
+ */
+export function followBarrier(
+  {
+    barrier,
+    seal,
+    services,
+    eligibility,
+  }: Pick<BaseMember<RaftEngine | EtcdEngine>, 'barrier' | 'seal' | 'services' | 'eligibility'>,
+  {
+    secondaries,
+    gateways,
+    events,
+  }: {
+    readonly secondaries: SecondaryConfirmation;
+    readonly gateways: GatewayHost | undefined;
+    readonly events: MemberEvents;
+  },
+): void {
+  seal.follow();
+  services.follow(barrier, secondaries);
+  gateways?.serve({ barrier, eligibility, events });
+}

@@ -1,41 +1,37 @@
 import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import type { AuditWriter } from '@transitd/audit';
-import { BarrierError, type InitializeRequest, type ProviderHealth, type SealConfig, type SealStatus } from '@transitd/barrier';
 import {
-  type Cluster,
-  ClusterError,
-  clusterListenAddress,
-  type FeatureLevelControl,
-  type JoinDesk,
-  type Peers,
-} from '@transitd/cluster';
+  BarrierError,
+  type InitializeRequest,
+  idOf,
+  type ProviderHealth,
+  type SealConfig,
+  type SealStatus,
+} from '@transitd/barrier';
+import { ClusterError, clusterListenAddress, ForwardedRequests, type JoinDesk } from '@transitd/cluster';
 import { addressText, type Config } from '@transitd/configuration';
-import { healthAnswer, type NodeStatus } from '@transitd/health';
-import { type Logger, type NodeObserver, noObserver, StartError } from '@transitd/process';
-import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
+import { type HealthAnswer, healthAnswer, type NodeStatus } from '@transitd/health';
+import { type Logger, type NodeObserver, noObserver, StartError, systemClock } from '@transitd/process';
 import { type OpenedSeal, openSeal } from '@transitd/seals';
-import { type FeatureLevel, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
+import { StoreError } from '@transitd/storage-fsm';
+import { ApiAddress } from './api-address.ts';
 import { bootstrapCluster, type Initialized } from './bootstrap.ts';
 import { NodeClock, type NodeClockParts } from './clock/node-clock.ts';
-import { type GatewayHost, newGatewayHost } from './gateway-host.ts';
+import { GatewayHost } from './gateway-host.ts';
 import { AddressRate } from './join/address-rate.ts';
-import { JoinAttempts } from './join/join-attempts.ts';
 import type { JoinTarget } from './join/joining.ts';
-import { LeadershipObserver } from './leadership-observer.ts';
+import { ShareRetention, sharesRetained } from './join/share-retention.ts';
+import { JoinAttempts } from './join-attempts.ts';
 import { NodeMaintenance } from './maintenance.ts';
-import { type EncryptedStore, type NodeMember, removedText } from './member.ts';
-import { newMember } from './new-member.ts';
-import { NodeSeal } from './node-seal.ts';
-import { ReadEligibility } from './read-eligibility.ts';
-import { ClusterReports } from './reports/cluster-reports.ts';
-import { LeadershipHistory } from './reports/leadership-history.ts';
-import { nodeReport, type WorkFigures } from './reports/node-report.ts';
-import { confirmationOf } from './secondary-confirmation.ts';
-import { ServiceLoader } from './service-loader.ts';
-import type { Services } from './services.ts';
-import { type Snapshots, transfersFolder } from './snapshots/snapshots.ts';
-import { clusterNamed, nodeStatus, plainHealth } from './status.ts';
+import { type MemberSeal, providerOf, removedText } from './member-seal.ts';
+import { type Member, Phases } from './phases.ts';
+import { type Eligibility, noEligibility } from './read-eligibility.ts';
+import { DataDisk } from './reports/data-disk.ts';
+import type { WorkFigures } from './reports/node-report.ts';
+import { gatewayCount, type Services } from './services.ts';
+import { transfersFolder } from './snapshots/snapshots.ts';
+import { nodeStatus, plainHealth } from './status.ts';
 import { DataDirectory } from './storage/data-directory.ts';
 
 export interface NodeOptions {
@@ -52,113 +48,57 @@ export interface NodeOptions {
 }
 
 /**
- * One node of a cluster: uninitialized, joining, sealed, standby or active. The packages above it ask this class what the node can do now,
- * and keep no copy of the answer.
+ * One node: in no cluster, joining one, or a member, which may be sealed, standby or active. The packages above it ask this class what the
+ * node can do now, and keep no copy of the answer.
  */
 export class Node {
   readonly config: Config;
-  /** Whether this node may respond to a request, and from which state. */
-  readonly eligibility: ReadEligibility;
   readonly maintenance: NodeMaintenance;
   /** The node's time of day. */
   readonly clock: NodeClock;
-  /** Reports of all members, for the console and for auditors. */
-  readonly reports: ClusterReports;
+  /** The disk of `data_dir`. */
+  readonly disk: DataDisk;
   /** The ends of the gateway threads; undefined on a node without gateways. */
   readonly gateways: GatewayHost | undefined;
-  readonly #seal: SealConfig;
+  readonly #seal: OpenedSeal;
   readonly #observer: NodeObserver;
-  readonly #leadershipObserver: LeadershipObserver;
-  readonly #leadershipHistory = new LeadershipHistory(Date.now);
   readonly #directory: DataDirectory;
-  readonly #serviceLoader: ServiceLoader;
-  readonly #clusterMember: NodeMember;
+  readonly #api: ApiAddress;
+  readonly #forwarded = new ForwardedRequests();
+  readonly #retention = new ShareRetention(systemClock);
+  readonly #phases: Phases;
   readonly #joinAttempts: JoinAttempts;
-  readonly #nodeSeal: NodeSeal;
   readonly #joinRate = new AddressRate(
     { rate: 5, intervalS: 50, blockIntervalS: 0 },
-    { refusal: 'too many join requests from this address', now: () => performance.now() },
+    { refusal: 'too many join requests from this address', clock: systemClock },
   );
-  #activeSince: Date | undefined;
   #stopping: Promise<void> | undefined;
-  #listenerAddress: string | undefined;
 
   private constructor(
     { config, log, audit, onFatal, observer = noObserver, work, clocks }: NodeOptions,
-    { seal, providers, random: sealRandom }: OpenedSeal,
+    opened: OpenedSeal,
     directory: DataDirectory,
   ) {
+    const { seal, providers } = opened;
     this.config = config;
-    this.#seal = seal;
-    this.#directory = directory;
+    this.clock = new NodeClock({ log, ...(clocks && { read: clocks }) });
+    this.disk = new DataDisk(config.data_dir);
+    this.gateways = gatewayCount(config) === 0 ? undefined : new GatewayHost(config, this.clock);
+    this.#seal = opened;
     this.#observer = observer;
-    this.#leadershipObserver = new LeadershipObserver(observer, () => performance.now());
-    const clock = new NodeClock({ log, ...(clocks && { read: clocks }) });
-    const secondaries = confirmationOf(() => clusterMember);
-    const loaderParts = { config, log, clock, observer, sealRandom, secondaries };
-    const serviceLoader = new ServiceLoader(loaderParts, () => this.#servicesChanged());
-    const isActive = (): boolean => this.active;
-    const ties = { engine: () => clusterMember.engine, peers: () => clusterMember.peers };
-    const gateways = newGatewayHost(this, clock, ties.engine);
-    const apiAddress = (): string => this.apiAddress;
-    const healthNow = () => healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() });
-    const report = () =>
-      nodeReport({
-        config,
-        health: healthNow,
-        serves: () => this.eligibility.readRole,
-        activeSince: () => this.activeSince,
-        ...ties,
-        storage: () => clusterMember.storage,
-        leaders: () => this.#leadershipHistory.changes,
-        disk: this.reports.disk,
-        work,
-      });
-    const clusterMember = newMember({
-      ...{ config, seal, log, clock, directory, serviceLoader, observer, onFatal, nodeSeal: () => nodeSeal },
-      onStatus: (status) => this.#statusChanged(status),
-      apiAddress,
-      isActive,
-      report,
-      gateways,
+    this.#directory = directory;
+    this.#api = new ApiAddress(config.api_addr);
+    this.#phases = new Phases({
+      ...{ config, opened, log, observer, audit, directory, onFatal, clock: this.clock, disk: this.disk, api: this.#api },
+      ...{ forwarded: this.#forwarded, retention: this.#retention, gateways: this.gateways },
+      ...(work && { work }),
     });
-    const joinAttempts = new JoinAttempts({
-      config,
-      seal,
-      directory,
-      log,
-      apiAddress,
-      isListening: () => this.#listenerAddress !== undefined,
-      isMember: () => clusterMember.store !== undefined,
-      start: (joining) => clusterMember.start(joining),
-    });
-    const nodeSeal = new NodeSeal({ seal, providers, log, clusterMember, joinAttempts, serviceLoader });
-    this.eligibility = new ReadEligibility({
-      config,
-      isUnsealed: () => serviceLoader.services !== undefined,
-      ...ties,
-      observer,
-    });
+    const phases = this.#phases;
+    this.#joinAttempts = new JoinAttempts({ config, seal, directory, log, api: this.#api, phases });
     this.maintenance = new NodeMaintenance({
-      joinAttempts,
-      clusterMember,
-      nodeSeal,
-      serviceLoader,
-      log,
-      audit,
-      clock,
-      observer,
-      isActive,
-      healthCode: () => healthNow().code,
+      ...{ phases, joinAttempts: this.#joinAttempts, providers, clock: this.clock, log, audit },
+      node: this,
     });
-    this.clock = clock;
-    const voters = () => this.consensus?.voters;
-    this.reports = new ClusterReports({ config, apiAddress, own: report, ...ties, voters });
-    this.gateways = gateways;
-    this.#serviceLoader = serviceLoader;
-    this.#clusterMember = clusterMember;
-    this.#joinAttempts = joinAttempts;
-    this.#nodeSeal = nodeSeal;
   }
 
   /**
@@ -167,7 +107,7 @@ export class Node {
    */
   static async open(options: NodeOptions): Promise<Node> {
     const { config, log, observer = noObserver } = options;
-    const opened = openSeal(config, { log, observer, clusterId: () => node.clusterName?.id });
+    const opened = openSeal(config, { log, observer, clusterId: () => node.member?.clusterName?.id });
     const directory = await DataDirectory.open(config.data_dir);
     await rm(transfersFolder(directory.path), { recursive: true, force: true });
     const node = new Node(options, opened, directory);
@@ -176,8 +116,8 @@ export class Node {
       if (holdsNode && config.storage.type === 'etcd')
         throw new StartError('storage.type is etcd, but data_dir holds a node with records of its own: use another data_dir');
       if (holdsNode || config.storage.type === 'etcd') {
-        await node.#clusterMember.start();
-        if (!node.removed) await node.#nodeSeal.unsealAtStart();
+        const member = await node.#phases.open();
+        if (!member.removed) await member.seal.unsealAtStart();
       }
       node.maintenance.start();
       return node;
@@ -187,19 +127,60 @@ export class Node {
     }
   }
 
-  /** Undefined until this node belongs to a cluster. */
-  get store(): EncryptedStore | undefined {
-    return this.#clusterMember.store;
+  /** Undefined until this node is a member of a cluster. */
+  get member(): Member | undefined {
+    return this.#phases.member;
   }
 
-  /** This node's ties to the other Raft members; undefined on a node that no other node can join. */
-  get cluster(): Cluster | undefined {
-    return this.#clusterMember.cluster;
+  /** @throws BarrierError `not_initialized` until this node is a member */
+  requireMember(): Member {
+    return this.#phases.requireMember();
   }
 
-  /** This node's ties to the other nodes, whatever engine keeps the records; undefined on a node that no other node can reach. */
-  get peers(): Peers | undefined {
-    return this.#clusterMember.peers;
+  /** Whether this node may respond to a request, and from which state. */
+  get eligibility(): Eligibility {
+    return this.member?.eligibility ?? noEligibility;
+  }
+
+  /** Whether this node belongs to an initialized cluster, or is about to join one. */
+  get initialized(): boolean {
+    const { present } = this.#phases;
+    if (present.kind === 'member') return present.member.isInitialized;
+    return present.kind === 'joining' && present.joining.sealStatus !== undefined;
+  }
+
+  get removed(): boolean {
+    return this.member?.removed ?? false;
+  }
+
+  /** Undefined while the node is uninitialized or sealed, and while its services are loading. */
+  get services(): Services | undefined {
+    return this.member?.services.services;
+  }
+
+  /** Whether this node leads, has applied an entry of its term, and its services are loaded. */
+  get active(): boolean {
+    return this.member?.role.isActive ?? false;
+  }
+
+  /** When this node became the active node; undefined on any other node. */
+  get activeSince(): Date | undefined {
+    return this.active ? this.member?.leadership.activeSince : undefined;
+  }
+
+  /** The address for clients and redirects: the configured one, else that of the first listener. */
+  get apiAddress(): string {
+    return this.#api.url;
+  }
+
+  /** Sets the listener for requests that other nodes forward to this one. */
+  serveForwarded(listener: RequestListener): void {
+    this.#forwarded.serve(listener);
+  }
+
+  /** Records that a listener accepts connections at this address. */
+  listeningAt(address: string): void {
+    this.#api.listeningAt(address);
   }
 
   /**
@@ -207,109 +188,44 @@ export class Node {
    * certificate.
    */
   get clusterPort(): { readonly address: string; readonly certificate: string; readonly authority: string } | undefined {
-    const identity = this.peers?.identity;
+    const identity = this.member?.peers?.identity;
     if (identity === undefined) return undefined;
     const { certificate, authority } = identity;
     return { address: addressText(clusterListenAddress(this.config)), certificate, authority };
   }
 
-  /** Whether this node belongs to an initialized cluster, or is about to join one. */
-  get initialized(): boolean {
-    return (this.#clusterMember.store?.barrier.state.initialized ?? false) || this.#joinAttempts.sealStatus !== undefined;
+  /** The status that health reports. */
+  get status(): NodeStatus {
+    return (
+      this.member?.status ??
+      nodeStatus({
+        ...{
+          config: this.config,
+          initialized: this.initialized,
+          eligibility: noEligibility,
+          sealFailure: this.sealHealth?.failure,
+        },
+        ...{ removed: false, clusterName: undefined, services: undefined, peers: undefined, commitIndex: 0 },
+      })
+    );
   }
 
-  get removed(): boolean {
-    return this.#clusterMember.removed;
-  }
-
-  /** Undefined while the node is uninitialized or sealed, and while its services are loading. */
-  get services(): Services | undefined {
-    return this.#serviceLoader.services;
-  }
-
-  /** Whether this node leads, has applied an entry of its term, and its services are loaded. */
-  get active(): boolean {
-    return this.eligibility.active;
-  }
-
-  /** When this node became the active node. */
-  get activeSince(): Date | undefined {
-    return this.active ? this.#activeSince : undefined;
-  }
-
-  /** The address for clients and redirects: the configured one, else that of the first listener. */
-  get apiAddress(): string {
-    return this.config.api_addr ?? this.#listenerAddress ?? '';
-  }
-
-  /** Sets the listener for requests that other nodes forward to this one. */
-  serveForwarded(listener: RequestListener): void {
-    this.#clusterMember.serveForwarded(listener);
-  }
-
-  /** Records that a listener accepts connections at this address. */
-  listeningAt(address: string): void {
-    this.#listenerAddress ??= address;
-  }
-
-  /** The leader and the voters, as this node knows them. `leader` is 0 while none is known. */
-  get consensus(): { readonly leader: NodeId; readonly voters: readonly NodeId[] } | undefined {
-    const status = this.#clusterMember.storage?.driver.consensus();
-    return status && { leader: status.leader, voters: votersOf(status.conf) };
-  }
-
-  /** Time for which a write to this node's disk has hung, in ms; 0 if none hangs. */
-  get diskStalledMs(): number {
-    return this.#clusterMember.engine?.diskStalledMs ?? 0;
-  }
-
-  get replicaStatus(): ReplicaStatus | undefined {
-    return this.#clusterMember.store?.replica.status();
+  /** The answer to a health query without parameters. */
+  get health(): HealthAnswer {
+    return healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() });
   }
 
   get sealStatus(): SealStatus {
-    return this.#nodeSeal.status;
+    const { present } = this.#phases;
+    if (present.kind === 'member') return present.member.seal.status;
+    return (present.kind === 'joining' ? present.joining.sealStatus : undefined) ?? sealWithoutRecords(this.#seal.seal);
   }
 
-  /** The health of the seal's provider; undefined if the seal has none. */
+  /** The health of the present seal's provider; undefined if the seal has none. */
   get sealHealth(): ProviderHealth | undefined {
-    return this.#nodeSeal.providerHealth;
-  }
-
-  /** Defined once the node belongs to an initialized cluster, sealed or not. */
-  get clusterName(): { readonly id: string; readonly name: string } | undefined {
-    const id = this.initialized ? this.#clusterMember.store?.replica.status().clusterId : undefined;
-    return id === undefined ? undefined : clusterNamed(id);
-  }
-
-  /** Feature level of the state of this node; undefined until its log is open. */
-  get appliedLevel(): FeatureLevel | undefined {
-    return this.#clusterMember.engine?.featureLevel;
-  }
-
-  /** Shows and raises the feature level of the cluster; undefined until this node belongs to a cluster. */
-  get featureLevel(): FeatureLevelControl | undefined {
-    return this.#clusterMember.featureLevel;
-  }
-
-  /** Backups of the state; undefined until this node belongs to a cluster. */
-  get snapshots(): Snapshots | undefined {
-    return this.#clusterMember.snapshots;
-  }
-
-  /** The status that health reports. */
-  get status(): NodeStatus {
-    return nodeStatus({
-      config: this.config,
-      clusterName: this.clusterName,
-      removed: this.#clusterMember.removed,
-      initialized: this.initialized,
-      services: this.services,
-      commitIndex: this.replicaStatus?.commitIndex ?? 0,
-      peers: this.#clusterMember.peers,
-      eligibility: this.eligibility,
-      sealFailure: this.sealHealth?.failure,
-    });
+    return this.member === undefined
+      ? providerOf(this.#seal.providers, this.sealStatus)?.health
+      : this.member.seal.providerHealth;
   }
 
   /**
@@ -317,12 +233,7 @@ export class Node {
    * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
    */
   async initialize(request: InitializeRequest, rootTokenId?: string): Promise<Initialized> {
-    const parts = {
-      config: this.config,
-      seal: this.#seal,
-      clusterMember: this.#clusterMember,
-      serviceLoader: this.#serviceLoader,
-    };
+    const parts = { config: this.config, seal: this.#seal.seal, phases: this.#phases };
     return this.#joinAttempts.exclusively('initialized', () => bootstrapCluster(parts, request, rootTokenId));
   }
 
@@ -336,46 +247,73 @@ export class Node {
    */
   async join(request: JoinTarget, from: string): Promise<{ readonly joined: boolean }> {
     await this.#joinAttempts.resume();
-    if (this.#clusterMember.removed) throw new ClusterError('node_removed', removedText);
-    if (this.#clusterMember.store !== undefined) return { joined: true };
+    if (this.removed) throw new ClusterError('node_removed', removedText);
+    if (this.member !== undefined) return { joined: true };
     this.#joinRate.admit(from);
-    this.#nodeSeal.admitDiscard(from);
+    if (this.sealStatus.progress > 0) this.#retention.admitDiscard(from);
     return this.#joinAttempts.join(request);
   }
 
-  /** @see NodeSeal.reset @throws BarrierError `unsealed`; RateLimited */
+  /**
+   * Discards the shares given so far, unless the newest of them is too recent. Recent shares are protected because the caller needs no
+   * token.
+   * @param from - address of the caller
+   * @returns the status, and in `ignored` why the shares were kept
+   * @throws BarrierError `unsealed`; RateLimited
+   */
   resetUnseal(from: string): { readonly status: SealStatus; readonly ignored?: string } {
-    return this.#nodeSeal.reset(from);
+    if (this.sealStatus.progress > 0) {
+      if (this.#retention.remainingMs > 0) return { status: this.sealStatus, ignored: sharesRetained };
+      this.#retention.admitDiscard(from);
+    }
+    const { present } = this.#phases;
+    if (present.kind === 'joining') present.joining.reset();
+    if (present.kind === 'member') return { status: present.member.barrier.resetUnseal() };
+    return { status: this.sealStatus };
   }
 
-  /** @see NodeSeal.unseal @throws BarrierError, ClusterError, StoreError */
-  unseal(share: Uint8Array): Promise<SealStatus> {
-    return this.#nodeSeal.unseal(share);
+  /**
+   * Accepts a share of this node's seal, or of that of the cluster which it joins; with the last one it resolves when the services are
+   * loaded.
+   * @throws BarrierError, ClusterError, StoreError
+   */
+  async unseal(share: Uint8Array): Promise<SealStatus> {
+    if (this.member === undefined && (await this.#joinAttempts.addShare(share))) {
+      this.#retention.shareAccepted();
+      return this.sealStatus;
+    }
+    return this.requireMember().seal.unseal(share);
   }
 
-  /** @see NodeSeal.migrate @throws BarrierError, ProviderError, StoreError */
-  migrateSeal(share: Uint8Array): ReturnType<NodeSeal['migrate']> {
-    return this.#nodeSeal.migrate(share);
+  /** @see MemberSeal.migrate @throws BarrierError, ProviderError, StoreError */
+  migrateSeal(share: Uint8Array): ReturnType<MemberSeal['migrate']> {
+    if (this.member === undefined)
+      throw new BarrierError(
+        'seal_mismatch',
+        'this node has not joined yet, so it has no seal to migrate: give the share without migrate',
+      );
+    return this.member.seal.migrate(share);
   }
 
   /** Drops every key; the active node transfers its leadership first. */
   async seal(): Promise<void> {
-    this.#nodeSeal.keepSealed();
-    await this.transferLeadership();
-    this.#nodeSeal.seal();
+    const { seal, engine } = this.requireMember();
+    seal.keepSealed();
+    await engine.transferLeadership();
+    seal.seal();
     await this.gateways?.sealed;
   }
 
   /** Admits nodes to the cluster. @throws StoreError `not_leader` unless this node is the active one */
   get joinDesk(): JoinDesk {
-    const desk = this.active ? this.#clusterMember.cluster?.joinDesk : undefined;
+    const desk = this.active ? this.member?.cluster?.joinDesk : undefined;
     if (desk === undefined) throw new StoreError('not_leader', 'this node is not the active one, or has no cluster_addr');
     return desk;
   }
 
   /** Transfers the leadership to another node, if one can take it; resolves when that succeeded or failed. */
   async transferLeadership(): Promise<void> {
-    await this.#clusterMember.engine?.transferLeadership();
+    await this.member?.engine.transferLeadership();
   }
 
   /** Transfers the leadership at the request of an operator. */
@@ -383,6 +321,11 @@ export class Node {
     const startMs = performance.now();
     await this.transferLeadership();
     this.#observer.steppedDown(performance.now() - startMs);
+  }
+
+  /** Ends the streams of reports, so that no reader delays a stop. */
+  closeStreams(): void {
+    this.member?.reports.streams.close();
   }
 
   /** Seals, finishes the writes that were accepted, and unlocks the data directory. An initialization in progress fails with `stopped`. */
@@ -394,22 +337,21 @@ export class Node {
   async #stop(): Promise<void> {
     this.maintenance.stop();
     this.#joinAttempts.close();
-    this.#serviceLoader.close();
-    await this.#clusterMember.stop();
+    await this.#phases.close();
     await this.#joinAttempts.ended();
     await this.#directory.close();
   }
-
-  #statusChanged(status: DriverStatus): void {
-    this.#leadershipObserver.statusChanged(status);
-    this.#leadershipHistory.statusChanged(status);
-    this.#activeSince = status.ready ? (this.#activeSince ?? new Date()) : undefined;
-  }
-
-  /** The services were loaded or closed. */
-  #servicesChanged(): void {
-    if (this.#serviceLoader.services !== undefined) this.#activeSince = new Date();
-    this.#clusterMember.servicesChanged();
-    this.gateways?.servicesChanged(this.#serviceLoader.services !== undefined);
-  }
 }
+
+/** The seal of a node that has no records. */
+const sealWithoutRecords = (seal: SealConfig): SealStatus => ({
+  ...idOf(seal),
+  initialized: false,
+  sealed: true,
+  t: 0,
+  n: 0,
+  progress: 0,
+  nonce: '',
+  recoverySeal: seal.type !== 'shamir',
+  migration: false,
+});

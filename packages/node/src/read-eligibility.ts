@@ -24,6 +24,7 @@ import {
   type ServiceIndex,
   StoreError,
 } from '@transitd/storage-fsm';
+import type { ServingRole } from './serving-role.ts';
 
 /** The replication of a cluster, by the state that one node has applied. */
 export interface ReplicationStatus {
@@ -46,15 +47,17 @@ const reachedWithinMs = 1000;
 
 export interface ReadEligibilityParts {
   readonly config: Config;
-  /** The barrier is unsealed and the services are loaded. */
-  readonly isUnsealed: () => boolean;
-  readonly engine: () => Engine | undefined;
+  readonly role: ServingRole;
+  readonly engine: Engine;
   /** Undefined on a node without peers. */
-  readonly peers: () => Peers | undefined;
+  readonly peers: Peers | undefined;
   readonly observer: NodeObserver;
 }
 
-/** Decides whether this node may respond to a request, and from which state of the cluster; forwards the request if not. */
+/** Whether a node may respond to a request, and from which state of the cluster. */
+export type Eligibility = Pick<ReadEligibility, keyof ReadEligibility>;
+
+/** Decides whether this member may respond to a request, and from which state of the cluster; forwards the request if not. */
 export class ReadEligibility {
   readonly #parts: ReadEligibilityParts;
 
@@ -62,20 +65,16 @@ export class ReadEligibility {
     this.#parts = parts;
   }
 
-  /** Whether the services are loaded, and no state digest showed that this node's records differ from the active node's. */
-  get #mayServe(): boolean {
-    return this.#parts.isUnsealed() && this.#parts.peers()?.stateDigestDiffers !== true;
-  }
-
   /** The state of replication between clusters that this node has applied; undefined if its cluster never took part in it. */
   get replication(): ReplicationState | undefined {
-    return this.#parts.engine()?.replication;
+    return this.#parts.engine.replication;
   }
 
   /** The replication between clusters by the state of this node; undefined if its cluster takes no part in it. */
   get replicationStatus(): ReplicationStatus | undefined {
-    const [state, engine] = [this.replication, this.#parts.engine()];
-    if (state === undefined || engine === undefined || state.role === 'disabled') return undefined;
+    const { engine } = this.#parts;
+    const state = this.replication;
+    if (state === undefined || state.role === 'disabled') return undefined;
     const position = positionOf(state, engine.status().appliedIndex);
     return {
       ...{ mode: replicationModes(state).disasterRecovery, role: state.role, set: state.set },
@@ -90,7 +89,17 @@ export class ReadEligibility {
 
   /** Whether this node leads, has applied an entry of its term, and may serve. */
   get active(): boolean {
-    return this.#mayServe && (this.#parts.engine()?.status().ready ?? false);
+    return this.#parts.role.isActive;
+  }
+
+  /** Whether gateways may answer from the applied state while this node holds a lease or a fresh heartbeat. */
+  get mayServeInGateways(): boolean {
+    return this.#parts.role.mayServe && !this.isSecondary;
+  }
+
+  /** Time of the last jump of a clock, by the monotonic clock. */
+  get clockJumpedMs(): number {
+    return this.#parts.engine.clockJumpedMs();
   }
 
   /**
@@ -98,7 +107,7 @@ export class ReadEligibility {
    * then.
    */
   get activeForCertain(): boolean {
-    return this.active && (this.#parts.engine()?.isAwake() ?? false);
+    return this.active && this.#parts.engine.isAwake();
   }
 
   /**
@@ -106,8 +115,8 @@ export class ReadEligibility {
    * with a fresh heartbeat (decision 50); undefined if it may not.
    */
   get readRole(): ReadRole | undefined {
-    const engine = this.#parts.engine();
-    if (engine === undefined || !this.#mayServe) return undefined;
+    const { engine, role } = this.#parts;
+    if (!role.mayServe) return undefined;
     const { ready, appliedIndex } = engine.status();
     const clockJumpedMs = engine.clockJumpedMs();
     const [lease, heartbeat] = [ready ? engine.lease() : undefined, this.#heartbeatWith(appliedIndex)];
@@ -119,14 +128,12 @@ export class ReadEligibility {
    * undefined if this node serves nothing as a performance standby.
    */
   get heartbeat(): Grant | undefined {
-    const engine = this.#parts.engine();
-    return engine && this.#heartbeatWith(engine.status().appliedIndex);
+    return this.#heartbeatWith(this.#parts.engine.status().appliedIndex);
   }
 
   #heartbeatWith(appliedIndex: LogIndex): Grant | undefined {
-    const { config, peers: peersOf } = this.#parts;
-    const peers = peersOf();
-    if (!config.performance_standby || peers?.stateDigestMatches !== true) return undefined;
+    const { config, role, peers } = this.#parts;
+    if (!config.performance_standby || peers === undefined || role.verdict !== 'same') return undefined;
     const sentMs = peers.heartbeats.appliedSentMs(appliedIndex);
     if (sentMs === undefined) return undefined;
     return { sentMs, endMs: Math.min(sentMs + freshForIntervals * config.cluster_heartbeat_interval, peers.awaitedUntilMs) };
@@ -134,9 +141,8 @@ export class ReadEligibility {
 
   /** Send time of the heartbeat that permits this node to answer reads as a performance standby; undefined if none does. */
   get appliedSentMs(): number | undefined {
-    const [engine, { heartbeat }] = [this.#parts.engine(), this];
-    if (engine === undefined) return undefined;
-    const clockJumpedMs = engine.clockJumpedMs();
+    const { heartbeat } = this;
+    const clockJumpedMs = this.#parts.engine.clockJumpedMs();
     return isHeld(heartbeat, { clockJumpedMs, nowMs: performance.now() }) ? heartbeat.sentMs : undefined;
   }
 
@@ -146,7 +152,7 @@ export class ReadEligibility {
    */
   async confirmLeadership(): Promise<boolean> {
     try {
-      await this.#parts.engine()?.replica.fresh();
+      await this.#parts.engine.replica.fresh();
       return this.active;
     } catch (error) {
       if (error instanceof StoreError && error.code !== 'busy') return false;
@@ -159,13 +165,13 @@ export class ReadEligibility {
    * or the former leader has transferred leadership to it. In all these cases there is no other node to forward requests to.
    */
   get mayLead(): boolean {
-    const role = this.#parts.engine()?.status().role;
-    return this.#mayServe && (role === 'leader' || role === 'candidate');
+    const { role, engine } = this.#parts;
+    return role.mayServe && ['leader', 'candidate'].includes(engine.status().role);
   }
 
   /** Whether this node is transferring its leadership, so that it takes no changes. */
   get isTransferring(): boolean {
-    return this.#parts.engine()?.status().transferTo !== undefined;
+    return this.#parts.engine.status().transferTo !== undefined;
   }
 
   /**
@@ -180,10 +186,8 @@ export class ReadEligibility {
 
   /** Returns whether a term after `before` has an active node, or gets one within the time of an election and a second. */
   async hasActiveNodeAfter(before: Term): Promise<boolean> {
-    for (const endMs = performance.now() + this.#failoverMs; performance.now() < endMs; await pause(pollMs)) {
-      if (this.#parts.engine() === undefined) return false;
+    for (const endMs = performance.now() + this.#failoverMs; performance.now() < endMs; await pause(pollMs))
       if (this.#hasActiveNodeAfter(before)) return true;
-    }
     return false;
   }
 
@@ -195,8 +199,8 @@ export class ReadEligibility {
   async hasActiveNodeAgain(before: Term): Promise<boolean> {
     const startMs = performance.now();
     for (; ; await pause(pollMs)) {
-      const times = this.#parts.peers()?.heartbeats.times;
-      if (times === undefined || !this.#mayServe) return false;
+      const times = this.#parts.peers?.heartbeats.times;
+      if (times === undefined || !this.#parts.role.mayServe) return false;
       const { answeredSentMs = Number.NEGATIVE_INFINITY, sinceMs, intervalMs } = times;
       if (answeredSentMs > startMs || this.#hasActiveNodeAfter(before)) return true;
       if (performance.now() > Math.max(answeredSentMs, sinceMs) + intervalMs + this.#failoverMs) return false;
@@ -204,48 +208,45 @@ export class ReadEligibility {
   }
 
   #hasActiveNodeAfter(before: Term): boolean {
-    const status = this.#parts.engine()?.status();
-    if (status === undefined || status.term <= before) return false;
-    const isElsewhere = status.leader !== 0 && status.leader !== status.nodeId;
+    const { term, leader, nodeId } = this.#parts.engine.status();
+    if (term <= before) return false;
+    const isElsewhere = leader !== 0 && leader !== nodeId;
     return isElsewhere || this.active;
   }
 
   /** The time after which a cluster with a quorum has an active node again. */
   get #failoverMs(): number {
-    return (this.#parts.engine()?.electedWithinMs ?? 0) + reachedWithinMs;
+    return this.#parts.engine.electedWithinMs + reachedWithinMs;
   }
 
   /** Returns whether this node has applied a state that contains the index; waits for it up to a second if `waits`. */
-  async reached(wanted: ServiceIndex, { waits }: { readonly waits: boolean }): Promise<Reached> {
-    const engine = this.#parts.engine();
-    return engine === undefined ? 'behind' : reachedState(wanted, waits ? reachedWithinMs : 0, engine);
+  reached(wanted: ServiceIndex, { waits }: { readonly waits: boolean }): Promise<Reached> {
+    return reachedState(wanted, waits ? reachedWithinMs : 0, this.#parts.engine);
   }
 
   /** Returns whether the history of this cluster does not contain the index of a former primary, as far as this node has applied it. */
   hasLost(wanted: ServiceIndex): boolean {
-    const engine = this.#parts.engine();
-    return engine !== undefined && placeOf(wanted, historyOf(engine)).kind === 'lost';
+    return placeOf(wanted, historyOf(this.#parts.engine)).kind === 'lost';
   }
 
   /** The index that identifies the state of this node. */
   get serviceIndex(): ServiceIndex | undefined {
-    const engine = this.#parts.engine();
-    return engine && serviceIndexOf(engine.status().appliedIndex, historyOf(engine));
+    const { engine } = this.#parts;
+    return serviceIndexOf(engine.status().appliedIndex, historyOf(engine));
   }
 
   /** Whether this node can forward requests to another node. */
   get canForward(): boolean {
-    return this.#parts.peers() !== undefined;
+    return this.#parts.peers !== undefined;
   }
 
   /** Forwards a request to the active node. @see Forwarder */
   async forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
-    const forwarder = this.#parts.peers()?.forwarder;
-    if (forwarder === undefined) throw new StoreError('not_leader', 'this node is not the active one');
-    const { observer } = this.#parts;
+    const { peers, observer } = this.#parts;
+    if (peers === undefined) throw new StoreError('not_leader', 'this node is not the active one');
     const startMs = performance.now();
     try {
-      const status = await forwarder.forward(req, res, options);
+      const status = await peers.forwarder.forward(req, res, options);
       observer.forwarded(performance.now() - startMs);
       return status;
     } catch (error) {
@@ -259,11 +260,40 @@ export class ReadEligibility {
    * @returns the index that identifies the state with the change
    */
   async waitUntilInForce({ adds }: { readonly adds: boolean }): Promise<ServiceIndex | undefined> {
-    const engine = this.#parts.engine();
-    if (engine === undefined) return undefined;
+    const { engine, peers } = this.#parts;
     const { appliedIndex } = engine.status();
     const index = serviceIndexOf(appliedIndex, historyOf(engine));
-    if (!adds) await this.#parts.peers()?.standbys.confirmed(appliedIndex);
+    if (!adds) await peers?.standbys.confirmed(appliedIndex);
     return index;
   }
 }
+
+const refused = async (): Promise<never> => {
+  throw new StoreError('not_leader', 'this node is not the active one');
+};
+
+/** Of a node that belongs to no cluster: it has no state to answer from, and no other node to forward to. */
+export const noEligibility: Eligibility = {
+  replication: undefined,
+  replicationStatus: undefined,
+  isSecondary: false,
+  active: false,
+  mayServeInGateways: false,
+  clockJumpedMs: Number.NEGATIVE_INFINITY,
+  activeForCertain: false,
+  readRole: undefined,
+  heartbeat: undefined,
+  appliedSentMs: undefined,
+  confirmLeadership: async () => false,
+  mayLead: false,
+  isTransferring: false,
+  becomesActive: async () => false,
+  hasActiveNodeAfter: async () => false,
+  hasActiveNodeAgain: async () => false,
+  reached: async () => 'behind',
+  hasLost: () => false,
+  serviceIndex: undefined,
+  canForward: false,
+  forward: refused,
+  waitUntilInForce: async () => undefined,
+};

@@ -1,4 +1,5 @@
 import type { Barrier } from '@transitd/barrier';
+import type { MemberEvents } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
 import type { RandomSource, SecondaryConfirmation } from '@transitd/transit-engine';
@@ -13,7 +14,7 @@ interface ServiceLoaderParts {
   readonly observer: NodeObserver;
   /** Absent if the seal gives no random bytes. */
   readonly sealRandom: RandomSource | undefined;
-  readonly secondaries: SecondaryConfirmation;
+  readonly events: MemberEvents;
 }
 
 /** Why the services were not loaded from the records. */
@@ -23,31 +24,18 @@ export interface LoadFailure {
 
 /** Loads the services when the barrier is unsealed, and closes them when it is sealed. */
 export class ServiceLoader {
-  readonly #config: Config;
-  readonly #log: Logger;
-  readonly #clock: NodeClock;
-  readonly #observer: NodeObserver;
-  readonly #sealRandom: RandomSource | undefined;
-  readonly #secondaries: SecondaryConfirmation;
-  readonly #onChange: () => void;
+  readonly #parts: ServiceLoaderParts;
   #services: Services | undefined;
   /** The load that the last unseal started; never rejects, but resolves with why it failed. */
   #loading: Promise<LoadFailure | undefined> = Promise.resolve(undefined);
   /** Counts seals and unseals. A load ends without effect if the count has changed in the meantime. */
   #sealChanges = 0;
 
-  /** @param onChange - called when the services were loaded or closed */
-  constructor({ config, log, clock, observer, sealRandom, secondaries }: ServiceLoaderParts, onChange: () => void) {
-    this.#config = config;
-    this.#log = log;
-    this.#clock = clock;
-    this.#observer = observer;
-    this.#sealRandom = sealRandom;
-    this.#secondaries = secondaries;
-    this.#onChange = onChange;
+  constructor(parts: ServiceLoaderParts) {
+    this.#parts = parts;
   }
 
-  /** Undefined while the node is uninitialized or sealed, and while the services are loading. */
+  /** Undefined while the node is uninitialized or sealed, and while they are loading. */
   get services(): Services | undefined {
     return this.#services;
   }
@@ -57,22 +45,22 @@ export class ServiceLoader {
     return this.#loading;
   }
 
-  /** Keeps the services loaded while this barrier is unsealed. */
-  follow(barrier: Barrier): void {
+  /** Keeps the services loaded while this barrier is unsealed. @param secondaries - confirm key material before it is used */
+  follow(barrier: Barrier, secondaries: SecondaryConfirmation): void {
     barrier.onStateChange(({ sealed, reason }) => {
       this.#sealChanges += 1;
       if (sealed) {
-        if (this.#services !== undefined) this.#log.warn({ reason }, 'sealed');
+        if (this.#services !== undefined) this.#parts.log.warn({ reason }, 'sealed');
         this.close();
       } else {
-        this.#loading = this.#load(barrier);
+        this.#loading = this.#load(barrier, secondaries);
       }
     });
     // A restored snapshot has replaced the state from which the services were loaded.
     barrier.store.watch('core/', (changes) => {
       if (changes !== 'everything' || this.#services === undefined) return;
       this.#sealChanges += 1;
-      this.#loading = this.#load(barrier);
+      this.#loading = this.#load(barrier, secondaries);
     });
   }
 
@@ -82,14 +70,15 @@ export class ServiceLoader {
     this.#services = undefined;
     if (services === undefined) return;
     closeServices(services);
-    this.#onChange();
+    this.#parts.events.emit('services', { isLoaded: false });
   }
 
-  async #load(barrier: Barrier): Promise<LoadFailure | undefined> {
+  async #load(barrier: Barrier, secondaries: SecondaryConfirmation): Promise<LoadFailure | undefined> {
+    const { config, log, clock, observer, sealRandom, events } = this.#parts;
     const change = this.#sealChanges;
     const fail = (error: unknown): LoadFailure | undefined => {
       if (change !== this.#sealChanges) return undefined;
-      this.#log.error(
+      log.error(
         { reason: reasonOf(error) },
         'the services could not be loaded from the records, so this node sealed itself; ' +
           'a node that unseals itself tries again with growing delays, any other when it is given shares',
@@ -98,13 +87,10 @@ export class ServiceLoader {
       return { error };
     };
     try {
-      const store = timedStore(barrier.store, (operation, ms) => this.#observer.barrier(operation, ms));
+      const store = timedStore(barrier.store, (operation, ms) => observer.barrier(operation, ms));
       const services = await loadServices(store, {
-        config: this.#config,
-        clock: this.#clock,
-        tracer: this.#observer.tracer,
-        sealRandom: this.#sealRandom,
-        secondaries: this.#secondaries,
+        ...{ config, clock, disputes: clock, sealRandom, secondaries },
+        tracer: observer.tracer,
         onFailure: fail,
       });
       if (change !== this.#sealChanges) {
@@ -114,8 +100,8 @@ export class ServiceLoader {
       const before = this.#services;
       this.#services = services;
       if (before !== undefined) closeServices(before);
-      this.#onChange();
-      this.#log.info(before === undefined ? 'unsealed' : 'services loaded again from the restored state');
+      events.emit('services', { isLoaded: true });
+      log.info(before === undefined ? 'unsealed' : 'services loaded again from the restored state');
       return undefined;
     } catch (error) {
       return fail(error);

@@ -1,10 +1,9 @@
 import { type Access, type ClockDisputes, closeAccess, openAccess, type TokenLimits } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
 import type { Config } from '@transitd/configuration';
-import type { Tracer } from '@transitd/process';
+import type { RecordClock, Tracer } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { divideThreadPool, type RandomSource, type SecondaryConfirmation, type UseObserver } from '@transitd/transit-engine';
-import type { NodeClock } from './clock/node-clock.ts';
 import { keySources } from './key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
 import { MountedEngines } from './mounts/mounted-engines.ts';
@@ -37,13 +36,15 @@ export async function loadServices(
   {
     config,
     clock,
+    disputes,
     tracer,
     sealRandom,
     secondaries,
     onFailure,
   }: {
     readonly config: Config;
-    readonly clock: Pick<NodeClock, 'now' | 'dueNow'> & ClockDisputes;
+    readonly clock: RecordClock;
+    readonly disputes: ClockDisputes;
     readonly tracer: Tracer | undefined;
     readonly sealRandom: RandomSource | undefined;
     /** Absent in a gateway, which makes no keys. */
@@ -57,7 +58,7 @@ export async function loadServices(
     store,
     ciphertextPrefix: config.ciphertext_prefix,
     managedKeysFor: (allowed) => managedKeys.forMount(allowed),
-    now: clock.dueNow,
+    clock,
     useObserver: tracer && tracedUse(tracer),
     threads: servingThreads(config),
     ...(secondaries && { secondaries }),
@@ -65,10 +66,8 @@ export async function loadServices(
   });
   const access = openAccess({
     store,
-    now: clock.now,
-    dueNow: clock.dueNow,
-    monotonicNow: () => performance.now(),
-    clockDisputes: clock,
+    clock,
+    clockDisputes: disputes,
     limits: tokenLimits(config),
     sources: keySources(config.jwks_files),
     threads: servingThreads(config),

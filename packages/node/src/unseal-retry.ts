@@ -1,14 +1,12 @@
 import { ProviderError, type ProviderHealth } from '@transitd/barrier';
+import type { Clock } from '@transitd/process';
 import { retryDelayMs } from '@transitd/seals';
 import { StoreError } from '@transitd/storage-fsm';
 
 export interface UnsealRetryParts {
-  /** Monotonic, in milliseconds. */
-  readonly nowMs: () => number;
-  /** Milliseconds since the epoch. */
-  readonly utcMs: () => number;
-  /** From 0 to 1. */
-  readonly random: () => number;
+  readonly clock: Clock;
+  /** Returns a number from 0 to 1. */
+  random(): number;
 }
 
 /**
@@ -27,7 +25,7 @@ export class UnsealRetry {
   }
 
   get isDue(): boolean {
-    return this.#parts.nowMs() >= this.#dueAtMs;
+    return this.#parts.clock.nowMs() >= this.#dueAtMs;
   }
 
   /** Unhealthy if the provider serves, but not with the key that opens the records; otherwise undefined. */
@@ -42,7 +40,7 @@ export class UnsealRetry {
       this.succeeded();
       return;
     }
-    this.#health ??= { healthy: false, unhealthySinceMs: this.#parts.utcMs(), failure: 'wrong_key' };
+    this.#health ??= { healthy: false, unhealthySinceMs: this.#parts.clock.utcMs(), failure: 'wrong_key' };
     if (!isOfProvider) this.#delay();
   }
 
@@ -59,8 +57,7 @@ export class UnsealRetry {
   }
 
   #delay(): void {
-    const { nowMs, random } = this.#parts;
     this.#failures += 1;
-    this.#dueAtMs = nowMs() + retryDelayMs(this.#failures, random());
+    this.#dueAtMs = this.#parts.clock.nowMs() + retryDelayMs(this.#failures, this.#parts.random());
   }
 }

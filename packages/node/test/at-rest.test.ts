@@ -41,7 +41,7 @@ describe('key material at rest', () => {
     if (engine === undefined || mount === undefined) throw new Error('the node does not serve');
     await engine.createKey('planted', { exportable: true });
     await engine.rotateKey('planted');
-    const store = node.store?.barrier.store;
+    const store = node.member?.barrier.store;
     const versions = (await store?.range({ prefix: `transit/${mount.id}/ver/` }))?.records ?? [];
     expect(versions).to.have.length(2);
     await node.stop();

@@ -77,9 +77,9 @@ describe('the deadlines of gateways on etcd', () => {
   });
 
   it('are over at once when the node is sealed', async () => {
-    standby.store?.barrier.seal();
+    standby.member?.barrier.seal();
     expect(all(standby)).to.deep.equal([false, false, false]);
-    active.store?.barrier.seal();
+    active.member?.barrier.seal();
     expect(all(active)).to.deep.equal([false, false, false]);
   });
 

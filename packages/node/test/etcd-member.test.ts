@@ -51,7 +51,7 @@ describe('a node with its records in etcd', () => {
     await second.unseal(Buffer.from(share));
     await until(() => stateOf(second) === 'active');
     await first.unseal(Buffer.from(share));
-    await until(() => stateOf(first) === 'performance_standby' && second.peers?.membershipList.members.length === 2);
+    await until(() => stateOf(first) === 'performance_standby' && second.member?.peers?.membershipList.members.length === 2);
     await second.seal();
     await until(() => stateOf(first) === 'active');
     expect(stateOf(second)).to.equal('sealed');
@@ -76,16 +76,16 @@ describe('a node with its records in etcd', () => {
   it('has another cluster id after an operator deleted that, and the same records', async () => {
     const node = await open('restored', { seal: staticSeal() });
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
-    const before = node.clusterName?.id;
+    const before = node.member?.clusterName?.id;
     await node.stop();
     const client = await connectEtcd({ endpoint: etcd.endpoint });
     await client.txn({ compares: [], success: [{ kind: 'delete', key: 'restored/m/cluster' }], failure: [] });
     client.close();
     const again = await open('restored', { seal: staticSeal() });
     await until(() => stateOf(again) === 'active');
-    expect(again.clusterName?.id).to.match(/^[0-9a-f-]{36}$/);
-    expect(again.clusterName?.id).to.not.equal(before);
-    await until(() => again.peers?.membershipList.members.length === 1);
+    expect(again.member?.clusterName?.id).to.match(/^[0-9a-f-]{36}$/);
+    expect(again.member?.clusterName?.id).to.not.equal(before);
+    await until(() => again.member?.peers?.membershipList.members.length === 1);
   });
 
   it('raises the feature level once every known node supports the next one', async () => {
@@ -102,8 +102,8 @@ describe('a node with its records in etcd', () => {
     /** Waits until both nodes know the same nodes, which support this level: alone, each node supports the next one. */
     const known = (members: readonly string[], highest: number): Promise<void> =>
       until(() =>
-        both.every(({ featureLevel }) => {
-          const status = featureLevel?.status;
+        both.every(({ member }) => {
+          const status = member?.featureLevel.status;
           const found = status?.members.map(({ name }) => name).toSorted();
           return status?.highest === highest && isDeepStrictEqual(found, members);
         }),
@@ -111,13 +111,13 @@ describe('a node with its records in etcd', () => {
     await known(names, newest);
     await set('raise/n/7', 'a record that no node of this cluster has signed');
     await known([...names, 'node 7'], below);
-    const refusal = await errorOf(first.featureLevel?.raise(newest) ?? Promise.resolve());
+    const refusal = await errorOf(first.member?.featureLevel.raise(newest) ?? Promise.resolve());
     expect((refusal as Error).message).to.match(/: node 7 \(level 1\)\. Upgrade or remove them first$/);
-    expect(first.appliedLevel).to.equal(below);
+    expect(first.member?.engine.featureLevel).to.equal(below);
     await client.txn({ compares: [], success: [{ kind: 'delete', key: 'raise/n/7' }], failure: [] });
     await known(names, newest);
-    expect(await onActive(both, async ({ featureLevel }) => featureLevel?.raise())).to.equal(newest);
-    await until(() => both.every(({ appliedLevel }) => appliedLevel === newest));
+    expect(await onActive(both, async ({ member }) => member?.featureLevel.raise())).to.equal(newest);
+    await until(() => both.every(({ member }) => member?.engine.featureLevel === newest));
     client.close();
   });
 
@@ -140,10 +140,7 @@ describe('a node with its records in etcd', () => {
     client.close();
   });
 
-  const backupOf = async ({ snapshots }: Node): Promise<Buffer[]> => {
-    if (snapshots === undefined) throw new Error('an initialized node takes backups');
-    return (await snapshots.take()).toArray();
-  };
+  const backupOf = async (node: Node): Promise<Buffer[]> => (await node.requireMember().snapshots.take()).toArray();
 
   (mountable ? it : it.skip)(
     `refuses a backup and a restore for which data_dir has no room, and goes on${mountNote}`,
@@ -155,7 +152,7 @@ describe('a node with its records in etcd', () => {
         const backup = await backupOf(node);
         await until(() => readdirSync(transfersFolder(node.config.data_dir)).length === 0);
         disk.fillTo(0);
-        const restore = async () => node.snapshots?.restore(Readable.from(backup), { proved: true });
+        const restore = async () => node.member?.snapshots?.restore(Readable.from(backup), { proved: true });
         for (const attempt of [() => backupOf(node), restore])
           expect(await errorOf(attempt()))
             .to.be.instanceOf(StoreError)
@@ -178,15 +175,15 @@ describe('a node with its records in etcd', () => {
       await write(first, 'old');
       const backup = await backupOf(first);
       await write(first, 'new');
-      const { id } = first.clusterName ?? {};
-      const outcome = await first.snapshots?.restore(Readable.from(backup), { proved: true });
+      const { id } = first.member?.clusterName ?? {};
+      const outcome = await first.member?.snapshots?.restore(Readable.from(backup), { proved: true });
       expect(outcome).to.include({ sealed: false });
       for (const node of [first, second]) await reads(node, 'old');
       await until(() => stateOf(first) === 'active' && stateOf(second) === 'performance_standby');
-      expect([first.clusterName?.id, second.clusterName?.id]).to.deep.equal([id, id]);
+      expect([first.member?.clusterName?.id, second.member?.clusterName?.id]).to.deep.equal([id, id]);
       await write(first, 'after');
       await reads(second, 'after');
-      expect(first.peers?.membershipList.members.length).to.equal(2);
+      expect(first.member?.peers?.membershipList.members.length).to.equal(2);
     });
 
     for (const from of ['raft', 'etcd'] as const)
@@ -200,10 +197,12 @@ describe('a node with its records in etcd', () => {
         const target = await started(on[to]);
         const other = to === 'etcd' ? await nodes.open(await nodes.config(on.etcd)) : undefined;
         await write(target, 'own');
-        const refusal = await errorOf(target.snapshots?.restore(Readable.from(backup), { proved: true }) ?? Promise.resolve());
+        const refusal = await errorOf(
+          target.member?.snapshots?.restore(Readable.from(backup), { proved: true }) ?? Promise.resolve(),
+        );
         expect((refusal as Error).message).to.include('was made under another root key');
         expect(await read(target)).to.equal('own');
-        const outcome = await target.snapshots?.restore(Readable.from(backup), { proved: false });
+        const outcome = await target.member?.snapshots?.restore(Readable.from(backup), { proved: false });
         expect(outcome).to.include({ sealed: true });
         const all = other === undefined ? [target] : [target, other];
         for (const node of all) await reads(node, 'of the source');

@@ -1,7 +1,11 @@
+import type { Barrier } from '@transitd/barrier';
+import { MemberEvents } from '@transitd/cluster';
 import { parseConfig } from '@transitd/configuration';
+import { memoryStore, type Replica } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import type { NodeClock } from '../src/clock/node-clock.ts';
 import { GatewayHost } from '../src/gateway-host.ts';
+import type { ReadEligibility } from '../src/read-eligibility.ts';
 import { Deadline } from '../src/threads/shared/deadline.ts';
 
 const config = parseConfig({
@@ -18,17 +22,22 @@ function hostOf(
   { workers = 1, clockJumpedMs = Number.NEGATIVE_INFINITY }: { readonly workers?: number; readonly clockJumpedMs?: number } = {},
 ) {
   const sentMs = performance.now();
-  const host = new GatewayHost({
-    config: { ...config, workers },
-    clock: { steadyMs: 0 } as NodeClock,
-    mayServe: () => true,
-    isReplicating: () => false,
-    clockJumpedMs: () => clockJumpedMs,
-    heartbeat: () => {
+  const host = new GatewayHost({ ...config, workers }, { steadyMs: 0 } as NodeClock);
+  const eligibility = {
+    ...{ mayServeInGateways: true, replication: undefined, clockJumpedMs },
+    get heartbeat() {
       const endMs = readUntilMs();
       return endMs === undefined ? undefined : { sentMs, endMs };
     },
-  });
+  } as unknown as ReadEligibility;
+  const events = new MemberEvents();
+  const status = {
+    ...{ nodeId: 1, role: 'follower', ready: false, term: 1, leader: 0, valuesWritten: 0, diskLow: false },
+    ...{ lastIndex: 0, commitIndex: 0, appliedIndex: 0, flushedIndex: 0 },
+  };
+  host.follow(Object.assign(memoryStore(), { status: () => status }) as unknown as Replica, events);
+  const barrier = { onStateChange: () => undefined, sharedKeyring: { onChange: () => undefined } } as unknown as Barrier;
+  host.serve({ barrier, eligibility, events });
   return { host, read: new Deadline(host.memory, 'read'), lease: new Deadline(host.memory, 'lease') };
 }
 

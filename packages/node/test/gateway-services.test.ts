@@ -145,7 +145,7 @@ for (const storage of ['raft', 'etcd'] as const)
       const status = () => gateway.activeStatus();
       host().lease(performance.now() + hourMs);
       expect(status()).to.deep.equal(node.status);
-      expect(status()).to.include({ state: 'active', lastWal: node.replicaStatus?.commitIndex });
+      expect(status()).to.include({ state: 'active', lastWal: node.member?.replica.status().commitIndex });
       host().lease(performance.now() - 1);
       expect(status(), 'after the lease').to.equal(undefined);
       new Deadline(host().memory, 'read').set(process.hrtime.bigint() + 10n ** 12n);
@@ -167,7 +167,7 @@ for (const storage of ['raft', 'etcd'] as const)
 
     it('are loaded again when the keyring is rotated', async () => {
       const before = await shown();
-      await node.store?.barrier.rotation.rotate();
+      await node.member?.barrier.rotation.rotate();
       await until(() => ![undefined, before].includes(gateway.look()));
       await engineOf(node.services).createKey('under-the-new-key', {});
       expect((await engineOf(await shown()).readKey('under-the-new-key')).latestVersion).to.equal(1);

@@ -1,11 +1,12 @@
 import type { Logger } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
 import { expect } from 'chai';
+import { TestClock } from '../../process/test/test-clock.ts';
 import { HealthLog } from '../src/health-log.ts';
 import { LeadershipLog } from '../src/leadership-log.ts';
 
 function logs() {
-  const clock = { nowMs: 0 };
+  const clock = new TestClock();
   const lines: string[] = [];
   const write = ({ term, leader, former, to, health, before }: Record<string, unknown>, message: string) =>
     lines.push([message, term, leader ?? former ?? to, health, before].filter((part) => part !== undefined).join(', '));
@@ -15,18 +16,18 @@ function logs() {
     write(fields, message);
   };
   const log = { info: write, warn, error: write } as unknown as Logger;
-  return { clock, lines, warnings, log, nowMs: () => clock.nowMs };
+  return { clock, lines, warnings, log };
 }
 
 type Seen = Pick<DriverStatus, 'role' | 'term' | 'leader' | 'transferTo'> & { readonly ready?: boolean };
 
 describe('LeadershipLog', () => {
   const linesFor = (...statuses: readonly Seen[]): readonly string[] => {
-    const { lines, log, nowMs, clock } = logs();
-    const leadership = new LeadershipLog({ log, nowMs, nameOf: (id) => `n${id}` });
+    const { lines, log, clock } = logs();
+    const leadership = new LeadershipLog({ log, clock, names: { member: (id) => ({ name: `n${id}` }) } });
     for (const status of statuses) {
       leadership.statusChanged({ nodeId: 1, ready: false, lastIndex: 9, commitIndex: 8, ...status });
-      clock.nowMs += 100;
+      clock.ms += 100;
     }
     return lines;
   };
@@ -50,8 +51,8 @@ describe('LeadershipLog', () => {
 
   it('warns of no election that a new node wins at once, but of each that it must wait for', () => {
     const warningsFor = (...roles: readonly Seen['role'][]): readonly string[] => {
-      const { warnings, log, nowMs } = logs();
-      const leadership = new LeadershipLog({ log, nowMs, nameOf: String });
+      const { warnings, log, clock } = logs();
+      const leadership = new LeadershipLog({ log, clock, names: { member: (id) => ({ name: String(id) }) } });
       for (const role of roles)
         leadership.statusChanged({
           ...{ nodeId: 1, role, term: 1, leader: role === 'leader' ? 1 : 0 },
@@ -103,8 +104,8 @@ describe('LeadershipLog', () => {
     ]));
 
   it('logs each change of health once', () => {
-    const { lines, log, nowMs } = logs();
-    const health = new HealthLog({ log, nowMs });
+    const { lines, log, clock } = logs();
+    const health = new HealthLog({ log, clock });
     for (const code of [501, 501, 473, 473, 474, 473]) health.observe(code);
     expect(lines).to.deep.equal([
       'this node belongs to no cluster yet, 501',

@@ -1,5 +1,6 @@
 import { noObserver } from '@transitd/process';
 import { expect } from 'chai';
+import { TestClock } from '../../process/test/test-clock.ts';
 import { LeadershipObserver } from '../src/leadership-observer.ts';
 
 describe('LeadershipObserver', () => {
@@ -10,8 +11,8 @@ describe('LeadershipObserver', () => {
       roleChanged: (role: string) => void reports.push(role),
       leadershipLost: (ms: number) => void reports.push(ms),
     };
-    const clock = { nowMs: 0 };
-    const leadership = new LeadershipObserver(observer, () => clock.nowMs);
+    const clock = new TestClock();
+    const leadership = new LeadershipObserver(observer, clock);
     for (const [atMs, role, ready] of [
       [0, 'follower', false],
       [10, 'precandidate', false],
@@ -22,7 +23,7 @@ describe('LeadershipObserver', () => {
       [90, 'follower', false],
       [95, 'faulty', false],
     ] as const) {
-      clock.nowMs = atMs;
+      clock.ms = atMs;
       leadership.statusChanged({ role, ready });
     }
     expect(reports).to.deep.equal(['follower', 'candidate', 'leader', 'follower', 50]);

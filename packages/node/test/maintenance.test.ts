@@ -9,17 +9,25 @@ describe('the tasks of the active node', () => {
   ] as const)
     it(`end without a failure on a node that ${change} while they begin`, async () => {
       const node = { services: {}, active: true, asked: 0 };
-      const maintenance = new NodeMaintenance({
-        clusterMember: {
-          store: { barrier: {} },
-          featureLevel: { maintain: async () => void Object.assign(node, end) },
-          get engine() {
+      const member = {
+        barrier: {},
+        snapshots: { clearLeftovers: async () => undefined },
+        featureLevel: { maintain: async () => void Object.assign(node, end) },
+        services: node,
+        role: {
+          get isActive() {
+            return node.active;
+          },
+        },
+        engine: {
+          get replication() {
             node.asked += 1;
             return undefined;
           },
         },
-        serviceLoader: node,
-        isActive: () => node.active,
+      };
+      const maintenance = new NodeMaintenance({
+        phases: { member },
         log: pino({ level: 'silent' }),
       } as unknown as NodeMaintenanceParts);
       await maintenance.runActiveTasks();

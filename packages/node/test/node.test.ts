@@ -57,7 +57,7 @@ describe('a node', () => {
   it('creates nothing when it refuses to initialize', async () => {
     const node = await open();
     expect(await errorOf(node.initialize({ recoveryShares: 1, recoveryThreshold: 2 }))).to.be.instanceOf(BarrierError);
-    expect(node.store).to.equal(undefined);
+    expect(node.member).to.equal(undefined);
     expect(readdirSync(join(folder, 'data'))).to.deep.equal(['lock']);
     await node.initialize(one);
     expect(node.active).to.equal(true);
@@ -69,10 +69,10 @@ describe('a node', () => {
     try {
       const node = await open();
       await node.initialize(one);
-      expect(node.featureLevel?.status.level).to.equal(newest + 1);
+      expect(node.member?.featureLevel?.status.level).to.equal(newest + 1);
       laterRelease(newest + 2);
       expect(await errorOf(node.initialize(one))).to.have.property('code', 'already_initialized');
-      expect(node.featureLevel?.status).to.include({ level: newest + 1, highest: newest + 2 });
+      expect(node.member?.featureLevel?.status).to.include({ level: newest + 1, highest: newest + 2 });
     } finally {
       laterRelease();
     }
@@ -83,7 +83,7 @@ describe('a node', () => {
     const { rootToken } = await node.initialize(one);
     const { tokens, registry, mounts } = node.services ?? {};
     const principal = await tokens?.authenticate(rootToken);
-    if (node.store === undefined || registry === undefined || principal === undefined) throw new Error('not serving');
+    if (node.member === undefined || registry === undefined || principal === undefined) throw new Error('not serving');
     const sweeps: number[] = [];
     registry.sweep = async (limit) => {
       const removed = sweeps.length === 0 ? limit : 1;
@@ -100,7 +100,7 @@ describe('a node', () => {
       return limit;
     };
     const no = () => Promise.reject(new Error('no'));
-    node.store.barrier.maintain = no;
+    node.member.barrier.maintain = no;
     for (const engine of mounts?.engines.values() ?? []) {
       engine.rotateDue = no;
       engine.sweep = (limit) => {
@@ -130,7 +130,7 @@ describe('a node', () => {
     await first.stop();
     const node = await open();
     expect([...(node.services?.mounts.engines.keys() ?? [])]).to.deep.equal(['transit', 'team/a']);
-    const records = async () => (await node.store?.barrier.store.range({ prefix: recordsOf(id) }))?.records.length;
+    const records = async () => (await node.member?.barrier.store.range({ prefix: recordsOf(id) }))?.records.length;
     expect(await records()).to.be.greaterThan(0);
     await node.maintenance.runActiveTasks();
     expect(await records()).to.equal(0);
@@ -139,7 +139,7 @@ describe('a node', () => {
   it('seals itself when it cannot read the changed mounts', async () => {
     const node = await open();
     await node.initialize(one);
-    const { barrier } = node.store ?? {};
+    const { barrier } = node.member ?? {};
     await barrier?.store.commit({ conditions: [], writes: [{ path: mountsPath, value: Buffer.from('{"format":9}') }] });
     while (node.services !== undefined) await new Promise((resolve) => setImmediate(resolve));
     expect(barrier?.state.sealed).to.equal(true);
@@ -231,14 +231,15 @@ describe('a node', () => {
     });
     node.listeningAt('http://127.0.0.1:8200');
     await node.initialize(one);
-    await node.store?.barrier.rootGeneration.start(Buffer.alloc(26, 1));
+    await node.member?.barrier.rootGeneration.start(Buffer.alloc(26, 1));
     expect(node.active).to.equal(true);
-    expect(node.consensus?.leader).not.to.equal(0);
-    Object.defineProperty(node.cluster, 'stateDigestDiffers', { value: true });
+    expect(node.member?.engine.status().leader).not.to.equal(0);
+    const { appliedIndex: index } = node.requireMember().engine.status();
+    node.requireMember().cluster?.comparison.compareWith({ index, digest: '0'.repeat(64) });
     expect(node.active).to.equal(false);
     expect(node.eligibility.readRole).to.equal(undefined);
-    await until(() => node.consensus?.leader === 0);
-    expect(node.store?.barrier.rootGeneration.status.started, 'an attempt that only this node knew').to.equal(false);
+    await until(() => node.member?.engine.status().leader === 0);
+    expect(node.member?.barrier.rootGeneration.status.started, 'an attempt that only this node knew').to.equal(false);
   });
 
   it('is active right after a long pause of the process when it is the only member', async () => {
@@ -251,7 +252,7 @@ describe('a node', () => {
   it('stays unsealed when an obsolete load fails, after a later seal and unseal', async () => {
     const node = await open();
     await node.initialize(one);
-    const barrier = node.store?.barrier;
+    const barrier = node.member?.barrier;
     if (barrier === undefined) throw new Error('no barrier');
     const { store } = barrier;
     const { get } = store;

@@ -84,7 +84,7 @@ const thrown = (error: Error): never => {
 /** Writes a record behind the barrier, on the active one of these nodes. */
 export async function write(nodes: Node | readonly Node[], value: string, name = 'record'): Promise<void> {
   const writes = [{ path: `test/${name}`, value: Buffer.from(value) }];
-  await onActive([nodes].flat(), async ({ store }) => store?.barrier.store.commit({ conditions: [], writes }));
+  await onActive([nodes].flat(), async ({ member }) => member?.barrier.store.commit({ conditions: [], writes }));
 }
 
 /** Runs a task on the active one of these nodes. Repeats that when a process was not scheduled for seconds. */
@@ -110,8 +110,8 @@ export async function activeOf(nodes: readonly Node[]): Promise<Node> {
 }
 
 /** Reads that record; undefined also while the node is sealed. */
-export async function read({ store }: Node): Promise<string | undefined> {
-  const record = await store?.barrier.store.get('test/record').catch(() => undefined);
+export async function read({ member }: Node): Promise<string | undefined> {
+  const record = await member?.barrier.store.get('test/record').catch(() => undefined);
   return record && Buffer.from(record.value).toString();
 }
 

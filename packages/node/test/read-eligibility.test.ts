@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Engine, Peers } from '@transitd/cluster';
+import type { Engine, Peers, StateComparison } from '@transitd/cluster';
 import { parseConfig } from '@transitd/configuration';
 import { noObserver } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { ReadEligibility } from '../src/read-eligibility.ts';
+import type { ServiceLoader } from '../src/service-loader.ts';
+import { ServingRole } from '../src/serving-role.ts';
 
 const config = parseConfig({
   node_id: 'n1',
@@ -13,10 +15,14 @@ const config = parseConfig({
   seal: { type: 'shamir' },
 });
 
+const roleOf = (
+  engine: Engine,
+  { isUnsealed, verdict }: { readonly isUnsealed: boolean; readonly verdict: StateComparison['verdict'] },
+): ServingRole => new ServingRole(engine, { services: isUnsealed ? {} : undefined } as unknown as ServiceLoader, { verdict });
+
 /** A leader with a lease by default, whose last heartbeat was answered a moment ago. */
 function leading({
-  stateDigestMatches = true,
-  stateDigestDiffers = false,
+  verdict = 'same' as StateComparison['verdict'],
   isUnsealed = true,
   isAwake = true,
   lease = true,
@@ -27,20 +33,18 @@ function leading({
 }): ReadEligibility {
   const sentMs = performance.now();
   const heartbeats = { appliedSentMs: () => sentMs };
+  const engine = {
+    status: () => ({ ready: ready(), role: 'leader', appliedIndex: 7 }),
+    electedWithinMs: 2000,
+    isAwake: () => isAwake,
+    lease: () => (lease ? { sentMs, endMs: Number.POSITIVE_INFINITY } : undefined),
+    clockJumpedMs: () => clockJumpedMs,
+    replica: { fresh },
+  } as unknown as Engine;
   return new ReadEligibility({
-    config,
-    isUnsealed: () => isUnsealed,
-    engine: () =>
-      ({
-        status: () => ({ ready: ready(), role: 'leader', appliedIndex: 7 }),
-        electedWithinMs: 2000,
-        isAwake: () => isAwake,
-        lease: () => (lease ? { sentMs, endMs: Number.POSITIVE_INFINITY } : undefined),
-        clockJumpedMs: () => clockJumpedMs,
-        replica: { fresh },
-      }) as unknown as Engine,
-    peers: () => ({ stateDigestMatches, stateDigestDiffers, heartbeats, awaitedUntilMs }) as unknown as Peers,
-    observer: noObserver,
+    ...{ config, engine, observer: noObserver },
+    role: roleOf(engine, { isUnsealed, verdict }),
+    peers: { heartbeats, awaitedUntilMs } as unknown as Peers,
   });
 }
 
@@ -48,28 +52,27 @@ function leading({
 function leaderless(sinceAnswerMs: number) {
   const status = { term: 7, leader: 0, nodeId: 1, ready: false, role: 'follower', appliedIndex: 7 };
   const heartbeats = { intervalMs: 1000, sinceMs: Number.NEGATIVE_INFINITY, answeredSentMs: performance.now() - sinceAnswerMs };
+  const engine = { status: () => status, electedWithinMs: 2000 } as unknown as Engine;
   const node = new ReadEligibility({
-    config,
-    isUnsealed: () => true,
-    engine: () => ({ status: () => status, electedWithinMs: 2000 }) as unknown as Engine,
-    peers: () => ({ stateDigestDiffers: false, heartbeats: { times: heartbeats } }) as unknown as Peers,
-    observer: noObserver,
+    ...{ config, engine, observer: noObserver },
+    role: roleOf(engine, { isUnsealed: true, verdict: 'same' }),
+    peers: { heartbeats: { times: heartbeats } } as unknown as Peers,
   });
   return { node, status, heartbeats };
 }
 
 describe('ReadEligibility', () => {
   for (const { what, node, active } of [
-    { what: 'whose state digest matches', node: leading({ stateDigestMatches: true, stateDigestDiffers: false }), active: true },
+    { what: 'whose state digest matches', node: leading({}), active: true },
     {
       what: 'whose state digest was not compared yet',
-      node: leading({ stateDigestMatches: false, stateDigestDiffers: false }),
+      node: leading({ verdict: 'unknown' }),
       active: true,
     },
-    { what: 'whose state digest differs', node: leading({ stateDigestMatches: false, stateDigestDiffers: true }), active: false },
+    { what: 'whose state digest differs', node: leading({ verdict: 'different' }), active: false },
     {
       what: 'that is sealed',
-      node: leading({ stateDigestMatches: true, stateDigestDiffers: false, isUnsealed: false }),
+      node: leading({ isUnsealed: false }),
       active: false,
     },
   ])

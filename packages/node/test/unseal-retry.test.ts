@@ -1,11 +1,12 @@
 import { BarrierError, ProviderError } from '@transitd/barrier';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { TestClock } from '../../process/test/test-clock.ts';
 import { UnsealRetry } from '../src/unseal-retry.ts';
 
 function newRetry() {
-  const clock = { nowMs: 0 };
-  const retry = new UnsealRetry({ nowMs: () => clock.nowMs, utcMs: () => 1_000_000 + clock.nowMs, random: () => 0 });
+  const clock = new TestClock();
+  const retry = new UnsealRetry({ clock, random: () => 0 });
   return { retry, clock };
 }
 const unopened = new BarrierError('barrier_corrupt', 'the seal key "k" does not open the record core/seal');
@@ -14,7 +15,7 @@ describe('the retry of an automatic unseal', () => {
   it('asks for a key that does not open the records at most 70 times an hour', () => {
     const { retry, clock } = newRetry();
     let attempts = 0;
-    for (; clock.nowMs < 3_600_000; clock.nowMs += 1000) {
+    for (; clock.ms < 3_600_000; clock.ms += 1000) {
       if (!retry.isDue) continue;
       attempts += 1;
       retry.failed(unopened);
@@ -42,7 +43,7 @@ describe('the retry of an automatic unseal', () => {
   it('waits longer and longer while the services cannot be loaded from the records, and does not blame the key', () => {
     const { retry, clock } = newRetry();
     let attempts = 0;
-    for (; clock.nowMs < 3_600_000; clock.nowMs += 1000) {
+    for (; clock.ms < 3_600_000; clock.ms += 1000) {
       if (!retry.isDue) continue;
       attempts += 1;
       retry.notLoaded(new Error('the record core/mounts has an unknown format'));

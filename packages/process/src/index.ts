@@ -1,3 +1,4 @@
+export { type Clock, type RecordClock, systemClock } from './clock.ts';
 export { escapeControls, escapeInJson } from './controls.ts';
 export { leavesCoreFiles, warnOfCoreDumps } from './core-dumps.ts';
 export { endProcess } from './end-process.ts';

@@ -1,9 +1,10 @@
+import { type Clock, systemClock } from './clock.ts';
 import type { Logger } from './logger.ts';
 
 export interface LogLimitOptions {
   readonly log: Logger;
-  /** Monotonic, in milliseconds. */
-  readonly nowMs: () => number;
+  /** The machine's clock by default. */
+  readonly clock?: Clock;
   /** Interval in which at most one line of a kind is written; a minute by default. */
   readonly everyMs?: number;
 }
@@ -63,10 +64,11 @@ export class LogLimit {
   }
 
   #kind(kind: string): Kind {
-    const { nowMs, everyMs = everyMsDefault } = this.#options;
+    const { clock = systemClock, everyMs = everyMsDefault } = this.#options;
+    const nowMs = clock.nowMs();
     const known = this.#kinds.get(kind);
-    if (known !== undefined && nowMs() - known.sinceMs < everyMs) return known;
-    const fresh = { sinceMs: nowMs(), written: 0, allowed: 1, omitted: known?.omitted ?? 0 };
+    if (known !== undefined && nowMs - known.sinceMs < everyMs) return known;
+    const fresh = { sinceMs: nowMs, written: 0, allowed: 1, omitted: known?.omitted ?? 0 };
     this.#kinds.delete(kind);
     this.#kinds.set(kind, fresh);
     const [oldest] = this.#kinds.keys();

@@ -1,20 +1,21 @@
 import { expect } from 'chai';
 import { LogLimit } from '../src/log-limit.ts';
 import type { Logger } from '../src/logger.ts';
+import { TestClock } from './test-clock.ts';
 
 function limited() {
-  const clock = { nowMs: 0 };
+  const clock = new TestClock();
   const lines: object[] = [];
   const write = (fields: object, message: string) => lines.push({ ...fields, message });
   const log = { info: write, warn: write, error: write } as unknown as Logger;
-  return { clock, lines, limit: new LogLimit({ log, nowMs: () => clock.nowMs, everyMs: 1_000 }) };
+  return { clock, lines, limit: new LogLimit({ log, clock, everyMs: 1_000 }) };
 }
 
 describe('LogLimit', () => {
   it('writes one line in an interval, and the number of omitted lines with the next', () => {
     const { clock, lines, limit } = limited();
-    for (; clock.nowMs < 1_000; clock.nowMs += 100) limit.write('warn', 'a', { at: clock.nowMs }, 'away');
-    limit.write('warn', 'a', { at: clock.nowMs }, 'away');
+    for (; clock.ms < 1_000; clock.ms += 100) limit.write('warn', 'a', { at: clock.ms }, 'away');
+    limit.write('warn', 'a', { at: clock.ms }, 'away');
     expect(lines).to.deep.equal([
       { at: 0, message: 'away' },
       { at: 1_000, omitted: 9, message: 'away' },

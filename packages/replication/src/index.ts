@@ -51,7 +51,7 @@ export {
   type Promote,
   PromotionControl,
 } from './roles/promotion-control.ts';
-export { type FenceStatus, refusalWithoutPort, WriteFence, type WriteFenceParts } from './roles/write-fence.ts';
+export { type Fence, type FenceStatus, refusalWithoutPort, WriteFence, type WriteFenceParts } from './roles/write-fence.ts';
 export { localPrefixes, localPrefixesOf, type SetSeal, setSealOf } from './scope.ts';
 export { answerHello, type HelloAnswer } from './sessions/answer-hello.ts';
 export { Follower, type FollowerAction, type FollowerParts } from './sessions/follower.ts';

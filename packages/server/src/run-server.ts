@@ -98,7 +98,7 @@ async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog)
   } finally {
     await node.transferLeadership();
     nodeLog.close();
-    node.reports.streams.close();
+    node.closeStreams();
     await listeners.close();
     await node.stop();
     await audit?.close();

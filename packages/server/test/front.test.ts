@@ -42,7 +42,7 @@ async function serve(folder: string, seal: object, { initialize }: { readonly in
   const metrics = new Metrics('svc', {
     unsealed: () => node.services !== undefined,
     active: () => node.active,
-    raft: () => node.replicaStatus,
+    raft: () => node.member?.replica.status(),
     barrierEncryptions: () => 0,
   });
   const front = createRouter({ node, log, metrics, routes: allRoutes(metrics), bodyBytesMax: listenerConfig.max_request_size });

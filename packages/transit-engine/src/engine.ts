@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
 import { type DueRotation, type DueRotations, isDue, type RotationPauses, rotateDue } from './keys/auto-rotation.ts';
@@ -51,8 +52,8 @@ export interface TransitEngineOptions {
   readonly mountId: string;
   /** First part of every ciphertext string, `svc` when absent. */
   readonly ciphertextPrefix?: string;
-  /** Unix milliseconds. */
-  readonly now: () => number;
+  /** Dates keys and their versions, and says when a rotation is due. */
+  readonly clock: RecordClock;
   /** Memory that the engines of a thread share; memory of its own when absent. */
   readonly caches?: EngineCaches;
   /** Keys of other systems that the mount may use; none when absent. */
@@ -84,7 +85,7 @@ export interface KeyTraits {
 export class TransitEngine {
   readonly #store: Store;
   readonly #paths: Paths;
-  readonly #now: () => number;
+  readonly #clock: RecordClock;
   readonly #keys: KeyCache;
   readonly #views: KeyViews;
   readonly #names: KeyNames;
@@ -105,10 +106,10 @@ export class TransitEngine {
   #rotationPauses: RotationPauses = new Map();
 
   constructor(options: TransitEngineOptions) {
-    const { store, mountId, ciphertextPrefix = 'svc', now, caches = engineCaches() } = options;
+    const { store, mountId, ciphertextPrefix = 'svc', clock, caches = engineCaches() } = options;
     this.#store = store;
     this.#paths = pathsOf(mountId);
-    this.#now = now;
+    this.#clock = clock;
     this.#keys = new KeyCache(store, this.#paths, caches.keys);
     this.#views = new KeyViews({ store, paths: this.#paths, keys: this.#keys });
     this.#names = new KeyNames(store, this.#paths.keys, caches.names);
@@ -126,7 +127,7 @@ export class TransitEngine {
     this.#secondaries = options.secondaries ?? noConfirmation;
     const base = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes };
     this.#confirmations = new KeyConfirmations({ ...base, secondaries: this.#secondaries });
-    const parts = { ...base, confirmations: this.#confirmations, now };
+    const parts = { ...base, confirmations: this.#confirmations, clock };
     this.ciphertexts = new Ciphertexts({ ...parts, tools });
     this.signing = new Signing(tools);
     this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths) });
@@ -186,7 +187,7 @@ export class TransitEngine {
     const create = async (isHeld: boolean): Promise<KeyAnswer | undefined> => {
       const present = await this.#keys.key(name);
       if (present !== undefined) return existing(present);
-      const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), {
+      const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#clock.dueMs(), {
         given: () => managedMaterial(this.#managedKeys, settings, request),
         isHeld,
         observer: this.#tools.observer,
@@ -259,7 +260,7 @@ export class TransitEngine {
    * @param around - called for each key that is due, to record its rotation
    */
   async rotateDue(limit: number, around: DueRotation = (_, rotate) => rotate()): Promise<DueRotations> {
-    const from = { store: this.#store, paths: this.#paths, nowMs: this.#now() };
+    const from = { store: this.#store, paths: this.#paths, nowMs: this.#clock.dueMs() };
     const { pauses, ...outcome } = await rotateDue(from, limit, this.#rotationPauses, async (place) => {
       if (!isDue(await this.#keys.key(place.name), place)) return false;
       await this.#secondaries.required(); // if one is absent, the round ends before anything is recorded
@@ -345,7 +346,7 @@ export class TransitEngine {
   async #rotation(key: StoredKey, reference: ManagedKeyReference = {}): Promise<KeyChange> {
     const given = await managedMaterial(this.#managedKeys, key.record, reference);
     const { observer } = this.#tools;
-    const source = { record: key.record, nowMs: this.#now(), given, observer };
+    const source = { record: key.record, nowMs: this.#clock.dueMs(), given, observer };
     return withFreshVersion(source, (fresh) => rotateKey(this.#paths, key, fresh));
   }
 

@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { memoryStore, type Store } from '@transitd/storage-fsm';
+import { clockOf } from '../../process/test/test-clock.ts';
 import type { Aead } from '../src/algorithms/aead.ts';
 import {
   type DecryptRequest,
@@ -33,7 +34,7 @@ export const aeadTypes = ['aes128-gcm96', 'aes256-gcm96', 'chacha20-poly1305'];
 export function newEngine(options: Partial<TransitEngineOptions> = {}) {
   const store: Store = options.store ?? memoryStore();
   const clock = { nowMs: startMs };
-  const engine = new TransitEngine({ mountId, now: () => clock.nowMs, ...options, store });
+  const engine = new TransitEngine({ mountId, clock: clockOf(() => clock.nowMs), ...options, store });
   return { engine, store, clock };
 }
 

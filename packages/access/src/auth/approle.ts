@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
+import type { RecordClock } from '@transitd/process';
 import { pagesBelow, type Store, type Write } from '@transitd/storage-fsm';
 import { displayNameOf } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
@@ -24,7 +25,7 @@ export interface AppRolesOptions {
   readonly store: Store;
   readonly tokens: Tokens;
   readonly registry: TokenRegistry;
-  readonly now: () => number;
+  readonly clock: RecordClock;
   readonly disputedDates: DisputedDates;
 }
 
@@ -36,17 +37,17 @@ export class AppRoles {
   readonly #store: Store;
   readonly #tokens: Tokens;
   readonly #registry: TokenRegistry;
-  readonly #now: () => number;
+  readonly #clock: RecordClock;
   readonly #disputedDates: DisputedDates;
   /** Serializes logins with one secret id, so that concurrent uses do not conflict. */
   readonly #locks = new NamedLocks();
 
-  constructor({ store, tokens, registry, now, disputedDates }: AppRolesOptions) {
+  constructor({ store, tokens, registry, clock, disputedDates }: AppRolesOptions) {
     this.roles = new LoginRecords({ store, kind: 'role', example: roleExample });
     this.#store = store;
     this.#tokens = tokens;
     this.#registry = registry;
-    this.#now = now;
+    this.#clock = clock;
     this.#disputedDates = disputedDates;
   }
 
@@ -112,7 +113,7 @@ export class AppRoles {
     if (secretId === '' || secretId.length > idCharsMax)
       throw invalidRequest(`a secret id must have 1 to ${idCharsMax} characters`);
     const dispute = this.#disputedDates.current();
-    const secret = newSecret(role.value, request, this.#now());
+    const secret = newSecret(role.value, request, this.#clock.utcMs());
     const key = await this.#tokens.key();
     const id = loginIdOf(key, 'secret-id', secretId);
     const path = secretPath(mount, name, id);
@@ -266,7 +267,7 @@ export class AppRoles {
     const found = await this.#storedSecret(mount, name, secretName);
     if (found === undefined) return undefined;
     const { roleKey, expiresMs } = found.value;
-    return roleKey === role.value.key && (expiresMs === 0 || this.#now() < expiresMs) ? found : undefined;
+    return roleKey === role.value.key && (expiresMs === 0 || this.#clock.utcMs() < expiresMs) ? found : undefined;
   }
 
   /** Reads a secret id, valid or not. */

@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import { checkJsonLimits, runAtOnce } from '@transitd/event-loop';
+import type { Clock } from '@transitd/process';
 import type { JSONWebKeySet, JWK, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 
@@ -63,14 +64,14 @@ interface Fetched {
 export class JwtKeys {
   readonly #sources: KeySources;
   /** Milliseconds of a clock that is never set. */
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #fetched = new Map<string, Fetched>();
   /** Number of waiting logins by source. */
   readonly #waiting = new Map<string, number>();
 
-  constructor({ sources, now }: { readonly sources: KeySources; readonly now: () => number }) {
+  constructor({ sources, clock }: { readonly sources: KeySources; readonly clock: Clock }) {
     this.#sources = sources;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   /**
@@ -114,11 +115,11 @@ export class JwtKeys {
     if (source.keys.length > 0) return { keys: source.keys.map(pemAsJwk) };
     const name = nameOf(source);
     const present = this.#fetched.get(name);
-    if (present !== undefined && this.#now() - present.atMs < ageMsMax) return present.keys;
+    if (present !== undefined && this.#clock.nowMs() - present.atMs < ageMsMax) return present.keys;
     const keys = this.#fetch(source);
     const oldest = this.#fetched.size >= sourcesMax ? this.#fetched.keys().next() : undefined;
     if (oldest?.done === false) this.#fetched.delete(oldest.value);
-    const entry = { keys, atMs: this.#now() };
+    const entry = { keys, atMs: this.#clock.nowMs() };
     this.#fetched.set(name, entry);
     // A failure is not cached, so the next login fetches again.
     keys.catch(() => {

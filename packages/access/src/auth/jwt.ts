@@ -1,4 +1,5 @@
 import { accessTurns, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
+import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import { displayNameOf } from '../mounts/auth-mount.ts';
@@ -99,9 +100,7 @@ export interface JwtLoginsOptions {
   readonly store: Store;
   readonly registry: TokenRegistry;
   readonly sources: KeySources;
-  readonly now: () => number;
-  /** A clock that is never set, in milliseconds, for the age of fetched keys. */
-  readonly monotonicNow: () => number;
+  readonly clock: RecordClock;
 }
 
 /** Logins by a JSON Web Token (RFC 7519) of an external issuer, checked against a role. */
@@ -111,15 +110,15 @@ export class JwtLogins {
   readonly #store: Store;
   readonly #registry: TokenRegistry;
   readonly #keys: JwtKeys;
-  readonly #now: () => number;
+  readonly #clock: RecordClock;
 
-  constructor({ store, registry, sources, now, monotonicNow }: JwtLoginsOptions) {
+  constructor({ store, registry, sources, clock }: JwtLoginsOptions) {
     this.roles = new LoginRecords({ store, kind: 'jwt-role', example: newRole });
     this.#configs = new LoginRecords({ store, kind: 'jwt', example: newConfig });
     this.#store = store;
     this.#registry = registry;
-    this.#keys = new JwtKeys({ sources, now: monotonicNow });
-    this.#now = now;
+    this.#keys = new JwtKeys({ sources, clock });
+    this.#clock = clock;
   }
 
   /**
@@ -191,7 +190,7 @@ export class JwtLogins {
       issuer: config.issuer,
       requiredClaims: ['exp'],
       clockTolerance: leewayS,
-      currentDate: new Date(this.#now()),
+      currentDate: new Date(this.#clock.utcMs()),
       ...(role !== undefined && { audience: [...audiences] }),
       ...(subject !== '' && { subject }),
     };
@@ -201,7 +200,7 @@ export class JwtLogins {
       throw isNear || !(error instanceof AccessError && error.code === 'claim_refused') ? error : forgedToken();
     });
     if (!isNear) throw forgedToken();
-    if (claims.iat !== undefined && claims.iat > this.#now() / 1000 + leewayS)
+    if (claims.iat !== undefined && claims.iat > this.#clock.utcMs() / 1000 + leewayS)
       throw claimRefused('its claim "iat" is in the future');
     return claims;
   }

@@ -1,3 +1,5 @@
+import type { Clock } from '@transitd/process';
+
 /** Number of failures after which a name is locked, the duration of the lock, and the time for which a failure counts. */
 const [failuresMax, lockedMs, forgetAfterMs] = [5, 15 * 60_000, 15 * 60_000];
 /** Maximum number of names in memory. The name whose last failure is the oldest is dropped first. */
@@ -10,17 +12,17 @@ interface Failures {
 
 /** Counts failed logins by name, whether or not the user exists. Kept in memory only, since the active node handles all logins. */
 export class LockOuts {
-  readonly #now: () => number;
+  readonly #clock: Clock;
   /** Ordered by the last failure, oldest first. */
   readonly #failures = new Map<string, Failures>();
 
-  constructor({ now }: { readonly now: () => number }) {
-    this.#now = now;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
   isLocked(name: string): boolean {
     const { count, lastMs } = this.#failures.get(name) ?? { count: 0, lastMs: 0 };
-    return count >= failuresMax && this.#now() < lastMs + lockedMs;
+    return count >= failuresMax && this.#clock.nowMs() < lastMs + lockedMs;
   }
 
   recordFailure(name: string): void {
@@ -28,8 +30,8 @@ export class LockOuts {
     this.#failures.delete(name);
     const oldest = this.#failures.size >= namesMax ? this.#failures.keys().next() : undefined;
     if (oldest?.done === false) this.#failures.delete(oldest.value);
-    const lately = this.#now() < lastMs + forgetAfterMs;
-    this.#failures.set(name, { count: lately ? count + 1 : 1, lastMs: this.#now() });
+    const lately = this.#clock.nowMs() < lastMs + forgetAfterMs;
+    this.#failures.set(name, { count: lately ? count + 1 : 1, lastMs: this.#clock.nowMs() });
   }
 
   /** Clears the failures of a name, after a correct password or a write of the user. */

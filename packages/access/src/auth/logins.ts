@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { AuthMounts } from '../mounts/auth-mounts.ts';
 import type { TokenRegistry } from '../tokens/token-registry.ts';
@@ -15,11 +16,7 @@ export interface LoginsOptions {
   readonly tokens: Tokens;
   readonly registry: TokenRegistry;
   readonly sources: KeySources;
-  readonly now: () => number;
-  /** The clock for deletions, in milliseconds since the epoch. */
-  readonly dueNow: () => number;
-  /** A clock that is never set, in milliseconds. */
-  readonly monotonicNow: () => number;
+  readonly clock: RecordClock;
   readonly disputedDates: DisputedDates;
   readonly passwordWork?: PasswordWork | undefined;
 }
@@ -31,16 +28,16 @@ export class Logins {
   readonly approle: AppRoles;
   readonly jwt: JwtLogins;
   readonly #store: Store;
-  readonly #dueNow: () => number;
+  readonly #clock: RecordClock;
   #cursor = '';
 
-  constructor({ store, tokens, registry, sources, now, dueNow, monotonicNow, disputedDates, passwordWork }: LoginsOptions) {
+  constructor({ store, tokens, registry, sources, clock, disputedDates, passwordWork }: LoginsOptions) {
     this.mounts = new AuthMounts({ store });
-    this.userpass = new Userpass({ store, registry, now: monotonicNow, passwordWork });
-    this.approle = new AppRoles({ store, tokens, registry, now, disputedDates });
-    this.jwt = new JwtLogins({ store, registry, sources, now, monotonicNow });
+    this.userpass = new Userpass({ store, registry, clock, passwordWork });
+    this.approle = new AppRoles({ store, tokens, registry, clock, disputedDates });
+    this.jwt = new JwtLogins({ store, registry, sources, clock });
     this.#store = store;
-    this.#dueNow = dueNow;
+    this.#clock = clock;
   }
 
   /**
@@ -50,7 +47,7 @@ export class Logins {
   async sweep(limit: number): Promise<number> {
     const { removed, cursor } = await sweepLogins(this.#store, {
       mounts: this.mounts,
-      now: this.#dueNow(),
+      now: this.#clock.dueMs(),
       cursor: this.#cursor,
       limit,
     });

@@ -1,4 +1,5 @@
 import { NamedLocks } from '@transitd/event-loop';
+import type { Clock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { displayNameOf } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
@@ -20,8 +21,7 @@ export interface User {
 export interface UserpassOptions {
   readonly store: Store;
   readonly registry: TokenRegistry;
-  /** Milliseconds of a clock that is never set: a lock-out lasts as long when the time of day changes. */
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly passwordWork?: PasswordWork | undefined;
 }
 
@@ -41,12 +41,12 @@ export class Userpass {
   readonly #unwatch: () => void;
   #logins = 0;
 
-  constructor({ store, registry, now, passwordWork }: UserpassOptions) {
+  constructor({ store, registry, clock, passwordWork }: UserpassOptions) {
     this.#passwords = new Passwords(passwordWork);
     this.users = new LoginRecords({ store, kind: 'user', example: { password: passwordHashExample, token: newTokenSettings } });
     this.#store = store;
     this.#registry = registry;
-    this.#lockOuts = new LockOuts({ now });
+    this.#lockOuts = new LockOuts(clock);
     this.#unwatch = store.watch(loginPrefix, (changes) => {
       if (changes === 'everything') return; // after a restore, lock-outs stay until they expire
       for (const { path } of changes) this.#lockOuts.forget(path);

@@ -1,4 +1,5 @@
 import { accessTurns, runInSlices, TimeSlice } from '@transitd/event-loop';
+import type { RecordClock } from '@transitd/process';
 import { namesBelow, type Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest, recordUnreadable } from '../values/errors.ts';
 import { Acl, decisionsBytesMax } from './acl.ts';
@@ -64,8 +65,7 @@ export const quotedPolicyName = (name: string): string | undefined => (/^[^\s"{}
  */
 export class Policies {
   readonly #store: Store;
-  readonly #now: () => number;
-  readonly #dueNow: () => number;
+  readonly #clock: RecordClock;
   readonly #unwatch: () => void;
   readonly #parsed = new WeightedCache<Parsed>(parsedBytesMax);
   readonly #compiled = new WeightedCache<Acl>(compiledBytesMax);
@@ -74,21 +74,17 @@ export class Policies {
   #generation = 0;
 
   /**
-   * @param now - the clock by which the rights of a rule expire, in milliseconds since the epoch
-   * @param dueNow - the clock by which the restrictions of a rule expire; `now` when absent
+   * @param clock - the rights of a rule expire by the source that is ahead, its restrictions by the one that is behind
    */
   constructor({
     store,
-    now,
-    dueNow = now,
+    clock,
   }: {
     readonly store: Store;
-    readonly now: () => number;
-    readonly dueNow?: () => number;
+    readonly clock: RecordClock;
   }) {
     this.#store = store;
-    this.#now = now;
-    this.#dueNow = dueNow;
+    this.#clock = clock;
     this.#unwatch = store.watch(prefix, (changes) => {
       if (changes === 'everything') return this.clear();
       for (const { path } of changes) this.#forget(path.slice(prefix.length));
@@ -112,7 +108,7 @@ export class Policies {
   /** Returns the compiled policies if they are cached. */
   compiled(names: readonly string[]): Acl | undefined {
     const acl = this.#compiled.get(keyOf(names));
-    return acl !== undefined && acl.goodUntilMs > this.#now() ? acl : undefined;
+    return acl !== undefined && acl.goodUntilMs > this.#clock.utcMs() ? acl : undefined;
   }
 
   /**
@@ -145,7 +141,7 @@ export class Policies {
 
   /** Returns the rules that have not expired. Stops reading at the limit, so that a request with too many rules costs little. */
   async #inForce(names: readonly string[]): Promise<{ readonly policies: readonly Policy[]; readonly bytes: number }> {
-    const clocks = { nowMs: this.#now(), dueNowMs: this.#dueNow() };
+    const clocks = { nowMs: this.#clock.utcMs(), dueNowMs: this.#clock.dueMs() };
     const policies: Policy[] = [];
     let [bytes, rules] = [setBytes, 0];
     for (const name of names) {
@@ -185,7 +181,7 @@ export class Policies {
 
   /** Checks a policy without writing it. @see checkPolicy */
   check(given: string, paths: readonly string[]): Promise<PolicyCheck> {
-    return checkPolicy(given, paths, { nowMs: this.#now(), dueNowMs: this.#dueNow() });
+    return checkPolicy(given, paths, { nowMs: this.#clock.utcMs(), dueNowMs: this.#clock.dueMs() });
   }
 
   /** Deletes a policy if it exists. @throws AccessError `invalid_request`; StoreError */

@@ -1,4 +1,5 @@
 import { NamedLocks } from '@transitd/event-loop';
+import type { Clock } from '@transitd/process';
 import { pagesBelow, type Store } from '@transitd/storage-fsm';
 import { callerGroup } from '../values/cidr.ts';
 import { AccessError, invalidRequest, RateLimited } from '../values/errors.ts';
@@ -36,8 +37,7 @@ export interface Allowance {
 
 export interface QuotasOptions {
   readonly store: Store;
-  /** Milliseconds of a clock that never goes back. */
-  readonly now: () => number;
+  readonly clock: Clock;
   /**
    * Maximum number of callers in memory, over all quotas. The least recent caller is dropped; its next request starts with a full
    * limit.
@@ -48,7 +48,7 @@ export interface QuotasOptions {
 /** Rate limits. Each node counts requests by itself, in memory; the quotas are stored. */
 export class Quotas {
   readonly #store: Store;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #callersMax: number;
   readonly #unwatch: () => void;
   /** The most specific path first, so that the first match applies. */
@@ -64,10 +64,10 @@ export class Quotas {
   #changed = 0;
   #included = 0;
 
-  constructor({ store, now, callersMax = 65_536 }: QuotasOptions) {
+  constructor({ store, clock, callersMax = 65_536 }: QuotasOptions) {
     this.#store = store;
     this.#callersMax = callersMax;
-    this.#now = now;
+    this.#clock = clock;
     this.#unwatch = store.watch('access/quota', () => {
       this.#changed += 1;
       this.#reading = this.#reading.then(() => this.#read()).catch(() => undefined); // the store closes when the barrier seals
@@ -187,7 +187,7 @@ export class Quotas {
 
   #take(quota: Quota, path: string, caller: string): Allowance {
     const key = `${quota.name}\n${caller}`;
-    const { bucket, admitted, remaining, waitMs } = admission(this.#buckets.get(key), quota, this.#now());
+    const { bucket, admitted, remaining, waitMs } = admission(this.#buckets.get(key), quota, this.#clock.nowMs());
     this.#buckets.delete(key);
     const oldest = this.#buckets.size >= this.#callersMax ? this.#buckets.keys().next() : undefined;
     if (oldest?.done === false) this.#buckets.delete(oldest.value);

@@ -1,4 +1,5 @@
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
+import type { RecordClock } from '@transitd/process';
 import { pagesBelow, type Store, type Transaction } from '@transitd/storage-fsm';
 import { type Policies, quotedPolicyName } from '../policy/policies.ts';
 import { noDisputes } from '../values/clock-dispute.ts';
@@ -33,10 +34,7 @@ export interface TokenRegistryOptions {
   readonly store: Store;
   readonly tokens: Tokens;
   readonly policies: Policies;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** The clock for deletions; `now` when absent. */
-  readonly dueNow?: () => number;
+  readonly clock: RecordClock;
   /** Records of tokens that are dated while the node's clocks disagree; when absent, the clocks always agree. */
   readonly disputedDates?: DisputedDates;
   readonly limits?: TokenLimits;
@@ -69,8 +67,7 @@ export class TokenRegistry {
   readonly #store: Store;
   readonly #tokens: Tokens;
   readonly #policies: Policies;
-  readonly #now: () => number;
-  readonly #dueNow: () => number;
+  readonly #clock: RecordClock;
   #dueCursor = '';
   #orphanCursor = '';
   /** By the token's id. */
@@ -80,8 +77,7 @@ export class TokenRegistry {
     store,
     tokens,
     policies,
-    now,
-    dueNow = now,
+    clock,
     disputedDates = new DisputedDates(noDisputes),
     limits = defaultLimits,
   }: TokenRegistryOptions) {
@@ -90,8 +86,7 @@ export class TokenRegistry {
     this.#store = store;
     this.#tokens = tokens;
     this.#policies = policies;
-    this.#now = now;
-    this.#dueNow = dueNow;
+    this.#clock = clock;
     this.dates = new TokenDates({ store, disputedDates, locks: this.#locks });
   }
 
@@ -117,7 +112,7 @@ export class TokenRegistry {
       if (creator === undefined) throw new AccessError('bad_token', 'bad token');
       const role = await this.#role(roleName);
       const dispute = this.dates.dispute();
-      const creation = { now: this.#now(), accessor: newAccessor(), limits: this.limits, role: role?.role };
+      const creation = { now: this.#clock.utcMs(), accessor: newAccessor(), limits: this.limits, role: role?.role };
       const { record, warnings: limitWarnings } = newTokenRecord(request, { ...creator, ...where }, creation);
       const warnings = [...limitWarnings, ...(await this.#missingPolicyWarnings(record.policies))];
       if (record.type === 'batch') {
@@ -147,7 +142,7 @@ export class TokenRegistry {
   async issue(login: LoginGrant): Promise<(Granted & { readonly token: string }) | undefined> {
     const dispute = this.dates.dispute();
     const { record, warnings: limitWarnings } = loginRecord(login, {
-      now: this.#now(),
+      now: this.#clock.utcMs(),
       accessor: newAccessor(),
       limits: this.limits,
     });
@@ -175,7 +170,7 @@ export class TokenRegistry {
    */
   createRoot(): Promise<{ readonly token: string; readonly record: TokenRecord }> {
     return this.#attempt(async () => {
-      const [token, record] = [newToken(), rootRecord(this.#now())];
+      const [token, record] = [newToken(), rootRecord(this.#clock.utcMs())];
       const key = await this.#tokens.key();
       const made = { id: tokenIdOf(key, token), record, accessorId: accessorIdOf(key, record.accessor) };
       return (await this.#commit(issueTransaction(made, { conditions: [], writes: [] }))) ? { token, record } : undefined;
@@ -210,7 +205,7 @@ export class TokenRegistry {
         limits: this.limits,
       });
       const dispute = this.dates.dispute();
-      const renewal = { incrementS, ttlS, now: this.#now(), maxTtlS: this.limits.maxTtlS };
+      const renewal = { incrementS, ttlS, now: this.#clock.utcMs(), maxTtlS: this.limits.maxTtlS };
       const granted = renewed(record, renewal);
       const { writes, conditions: unchanged } = rewriteTransaction(found, granted.record);
       if (!(await this.#commit({ conditions: [...unchanged, ...conditions], writes }))) return undefined;
@@ -232,7 +227,7 @@ export class TokenRegistry {
     const record = await this.#change({ id: principal.id }, 'used', async (found) => {
       // The uses of a batch token cannot be counted, so a batch token with limited uses has no uses at all.
       if (found === undefined || found.record.type === 'batch') return 'none';
-      const record = withOneUseLess(found.record, this.#now());
+      const record = withOneUseLess(found.record, this.#clock.utcMs());
       return (await this.#commit(spendTransaction(found, record))) ? record : undefined;
     });
     if (record === 'none') return undefined;
@@ -276,7 +271,7 @@ export class TokenRegistry {
    */
   async sweep(limit: number): Promise<SweepResult> {
     const key = await this.#tokens.key();
-    const overdue = await sweepOverdue(this.#store, { key, now: this.#dueNow(), cursor: this.#dueCursor, limit });
+    const overdue = await sweepOverdue(this.#store, { key, now: this.#clock.dueMs(), cursor: this.#dueCursor, limit });
     this.#dueCursor = overdue.cursor;
     const orphaned = await sweepOrphaned(this.#store, { key, cursor: this.#orphanCursor, limit });
     this.#orphanCursor = orphaned.cursor;

@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { authMountPrefix } from '../mounts/auth-mount.ts';
 import type { Policies } from '../policy/policies.ts';
@@ -14,8 +15,7 @@ export interface TokensOptions {
   /** The store of the records, in plaintext. */
   readonly store: Store;
   readonly policies: Policies;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
+  readonly clock: RecordClock;
   /** Approximate memory for cached tokens, in bytes; the oldest are evicted first. */
   readonly cachedBytesMax?: number;
   /** Number of threads that share this memory; 1 when absent. */
@@ -32,7 +32,7 @@ const evictedBytesMax = 32 * 1024 * 1024;
 export class Tokens {
   readonly #store: Store;
   readonly #policies: Policies;
-  readonly #now: () => number;
+  readonly #clock: RecordClock;
   readonly #key: StoredKey;
   readonly #batchKey: StoredKey;
   /** Value of `policies.evictedBytes` when all tokens last released their principals. */
@@ -40,10 +40,10 @@ export class Tokens {
   readonly #cache: TokenCache;
   readonly #unwatch: () => void;
 
-  constructor({ store, policies, now, cachedBytesMax = 64 * 1024 * 1024, threads = 1 }: TokensOptions) {
+  constructor({ store, policies, clock, cachedBytesMax = 64 * 1024 * 1024, threads = 1 }: TokensOptions) {
     this.#store = store;
     this.#policies = policies;
-    this.#now = now;
+    this.#clock = clock;
     this.#key = new StoredKey(store, tokenKeyPath);
     this.#batchKey = new StoredKey(store, batchKeyPath);
     this.#cache = new TokenCache({ store, key: this.#key, bytesMax: Math.floor(cachedBytesMax / threads) });
@@ -67,7 +67,7 @@ export class Tokens {
 
   /** The present time for the expiry of tokens, in milliseconds since the epoch. */
   get nowMs(): number {
-    return this.#now();
+    return this.#clock.utcMs();
   }
 
   /** While this number is unchanged, every principal returned so far is valid until it expires. */
@@ -84,7 +84,7 @@ export class Tokens {
     if (token.length > (isBatchToken(token) ? batchTokenCharsMax : tokenLengthMax)) return undefined;
     const hashed = hash('sha256', token, 'base64');
     const cached = this.#cache.byHash(hashed);
-    const now = this.#now();
+    const now = this.#clock.utcMs();
     const resolved = cached?.resolved;
     if (cached !== undefined && resolved?.generation === this.#policies.generation && isValid(cached, now))
       if (resolved.principal.acl.goodUntilMs > now) return resolved.principal;
@@ -134,7 +134,7 @@ export class Tokens {
       const { record } = token;
       const root = record.policies.includes('root');
       const acl = await this.#policies.compile(root ? [] : record.policies);
-      if (generation !== this.#policies.generation || !isValid(token, this.#now())) continue;
+      if (generation !== this.#policies.generation || !isValid(token, this.#clock.utcMs())) continue;
       const principal = Object.freeze({
         id: token.id,
         record,
@@ -182,6 +182,6 @@ export class Tokens {
 
   async #valid(lookup: (key: Uint8Array) => TokenLookup): Promise<LoadedToken | undefined> {
     const token = await this.#cache.load(lookup);
-    return token !== undefined && isValid(token, this.#now()) ? token : undefined;
+    return token !== undefined && isValid(token, this.#clock.utcMs()) ? token : undefined;
   }
 }

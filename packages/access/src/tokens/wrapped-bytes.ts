@@ -1,4 +1,5 @@
 import { accessTurns, TimeSlice } from '@transitd/event-loop';
+import type { RecordClock } from '@transitd/process';
 import { type Changes, pagesBelow, type Store, StoreError } from '@transitd/storage-fsm';
 import { invalidRequest } from '../values/errors.ts';
 import { wrappedPath } from './token-paths.ts';
@@ -21,7 +22,7 @@ export interface WrappedShare {
 
 export interface WrappedBytesOptions {
   readonly store: Store;
-  readonly now: () => number;
+  readonly clock: RecordClock;
   /** Reads the share of a stored response without reading its body. */
   readonly shareIn: (stored: Uint8Array) => WrappedShare;
   readonly bytesMax?: number | undefined;
@@ -158,7 +159,7 @@ export class WrappedBytes {
   }
 
   #forgetExpired(of: string): void {
-    const now = this.#options.now();
+    const now = this.#options.clock.utcMs();
     for (const [id, { owner, expiresMs }] of this.#responses) if (owner === of && expiresMs <= now) this.#remove(id);
   }
 

@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import { wrappingPolicy } from '../policy/policies.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';
@@ -36,7 +37,7 @@ export interface WrappingOptions {
   readonly store: Store;
   readonly tokens: Tokens;
   readonly dates: Pick<TokenDates, 'created' | 'dispute'>;
-  readonly now: () => number;
+  readonly clock: RecordClock;
   /** Longest TTL of a wrapped response, in seconds. */
   readonly ttlSMax: number;
   /** Bytes of the stored responses of one owner; 64 MiB when absent. */
@@ -55,17 +56,17 @@ export class Wrapping {
   readonly #store: Store;
   readonly #tokens: Tokens;
   readonly #dates: WrappingOptions['dates'];
-  readonly #now: () => number;
+  readonly #clock: RecordClock;
   readonly #ttlSMax: number;
   readonly #bytes: WrappedBytes;
 
-  constructor({ store, tokens, dates, now, ttlSMax, ownerBytesMax }: WrappingOptions) {
+  constructor({ store, tokens, dates, clock, ttlSMax, ownerBytesMax }: WrappingOptions) {
     this.#store = store;
     this.#tokens = tokens;
     this.#dates = dates;
-    this.#now = now;
+    this.#clock = clock;
     this.#ttlSMax = ttlSMax;
-    this.#bytes = new WrappedBytes({ store, now, shareIn, bytesMax: ownerBytesMax });
+    this.#bytes = new WrappedBytes({ store, clock, shareIn, bytesMax: ownerBytesMax });
   }
 
   /** Refuses a TTL above the maximum, before the request is executed. @throws AccessError `invalid_request` */
@@ -177,7 +178,7 @@ export class Wrapping {
   }> {
     const dispute = this.#dates.dispute();
     const { body, ...rest } = answer;
-    const wrapped: Wrapped = { ...rest, createdMs: this.#now(), body };
+    const wrapped: Wrapped = { ...rest, createdMs: this.#clock.utcMs(), body };
     const [token, accessor] = [newToken(), newAccessor()];
     const key = await this.#tokens.key();
     const id = tokenIdOf(key, token);

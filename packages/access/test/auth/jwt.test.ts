@@ -1,6 +1,7 @@
 import { createPublicKey, generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto';
 import { expect } from 'chai';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import type { JwtConfigChange, JwtRoleChange } from '../../src/auth/jwt.ts';
 import { JwtKeys } from '../../src/auth/jwt-keys.ts';
 import { refusal } from '../fixtures.ts';
@@ -213,7 +214,7 @@ describe('keys that verify tokens', () => {
     const arrived = Promise.withResolvers<string>();
     const good = JSON.stringify({ keys: [await jwkOf(pair.publicKey)] });
     const url = (address: string) => (address === 'https://hangs/keys' ? arrived.promise : Promise.resolve(good));
-    const keys = new JwtKeys({ sources: { url, file: async () => undefined }, now: () => 0 });
+    const keys = new JwtKeys({ sources: { url, file: async () => undefined }, clock: clockOf(() => 0) });
     const outcome = (change: object): Promise<string> =>
       refusal(keys.verify({ keys: [], jwks: '', file: '', url: 'https://hangs/keys', urlCa: '', ...change }, 'x', {}));
     const waiting = Array.from({ length: 32 }, () => outcome({}));

@@ -1,4 +1,5 @@
 import { memoryStore, type StoredRecord } from '@transitd/storage-fsm';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import type { KeySources } from '../../src/auth/jwt-keys.ts';
 import { initialAccess, noDisputes, openAccess, type Principal, type StoredMount } from '../../src/index.ts';
 import { gatedStore } from '../gated-store.ts';
@@ -11,7 +12,13 @@ export async function withMethod(type: string, sources?: KeySources, clockDisput
   const store = gatedStore(memoryStore());
   const clock = { now: 1_700_000_000_000 };
   await store.commit({ conditions: [], writes: initialAccess({ now: clock.now }).writes });
-  const access = openAccess({ store, now: () => clock.now, clockDisputes, ...(sources && { sources }), passwordWork: light });
+  const access = openAccess({
+    store,
+    clock: clockOf(() => clock.now),
+    clockDisputes,
+    ...(sources && { sources }),
+    passwordWork: light,
+  });
   const { logins, tokens } = access;
   await logins.mounts.enable('m', type, {});
   const mount = async (path = 'm'): Promise<StoredMount> => {

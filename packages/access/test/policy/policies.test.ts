@@ -1,5 +1,7 @@
+import { type RecordClock, systemClock } from '@transitd/process';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { AccessError, Policies } from '../../src/index.ts';
 import { denies, permits } from '../../src/policy/acl.ts';
 import { gatedStore } from '../gated-store.ts';
@@ -7,9 +9,9 @@ import { gatedStore } from '../gated-store.ts';
 const grants = (path: string): string => `path "${path}" { capabilities = ["read"] }`;
 const reads = { capability: 'read' } as const;
 
-function setup(inner = memoryStore(), now: () => number = Date.now) {
+function setup(inner = memoryStore(), clock: RecordClock = systemClock) {
   const store = gatedStore(inner);
-  return { store, policies: new Policies({ store, now }) };
+  return { store, policies: new Policies({ store, clock }) };
 }
 
 async function refusal(attempt: Promise<unknown>): Promise<string> {
@@ -56,7 +58,13 @@ describe('Policies', () => {
   it('keep the restrictions but not the grants of a rule that has expired by only one of two clocks', async () => {
     const clock = { now: 500, dueNow: 500 };
     const store = memoryStore();
-    const policies = new Policies({ store, now: () => clock.now, dueNow: () => clock.dueNow });
+    const policies = new Policies({
+      store,
+      clock: clockOf(
+        () => clock.now,
+        () => clock.dueNow,
+      ),
+    });
     await policies.write('p', `${grants('a')} ${grants('b/*')} ${grants('d')}`);
     await policies.write('q', 'path "a" { capabilities = ["deny"] expiration = 1 }');
     await policies.write('r', 'path "b/c" { capabilities = ["list"] expiration = 1 }');
@@ -83,7 +91,10 @@ describe('Policies', () => {
   it('lose a rule at its expiration, in each time format', async () => {
     for (const expiration of ['"1970-01-01T00:00:10Z"', '"1970-01-01t01:00:10.0+01:00"', '10', '"10"']) {
       let now = 9_999;
-      const { policies } = setup(memoryStore(), () => now);
+      const { policies } = setup(
+        memoryStore(),
+        clockOf(() => now),
+      );
       await policies.write('p', `path "a" { capabilities = ["read"] expiration = ${expiration} } ${grants('b')}`);
       await policies.write('q', `path "b" { capabilities = ["deny"] expiration = ${expiration} }`);
       const may = async (path: string) => permits(await policies.compile(['p', 'q']), { ...reads, path });
@@ -98,7 +109,10 @@ describe('Policies', () => {
 
   it('have at most 10,000 rules in force together; a token with more is refused', async () => {
     let now = 1_000;
-    const { policies } = setup(memoryStore(), () => now);
+    const { policies } = setup(
+      memoryStore(),
+      clockOf(() => now),
+    );
     const rules = (word: string, count: number): string =>
       Array.from({ length: count }, (_, n) => `path "${word}/+/${n}" { capabilities = ["read"] }`).join('\n');
     await policies.write('a', rules('a', 5000));

@@ -1,6 +1,7 @@
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { RateLimited } from '../../src/index.ts';
 import { quotaMatches } from '../../src/quota/quota.ts';
 import { Quotas } from '../../src/quota/quotas.ts';
@@ -9,7 +10,7 @@ import { refusal } from '../fixtures.ts';
 
 async function withQuotas(store = memoryStore(), callersMax?: number) {
   const clock = { now: 1_000_000 };
-  const quotas = new Quotas({ store, now: () => clock.now, ...(callersMax !== undefined && { callersMax }) });
+  const quotas = new Quotas({ store, clock: clockOf(() => clock.now), ...(callersMax !== undefined && { callersMax }) });
   await quotas.open();
   const asks = (path: string, times: number, address = '192.0.2.1'): number => {
     let admitted = 0;
@@ -208,7 +209,7 @@ describe('quotas', () => {
 
   it('may count a request from the moment of a change until the changed quotas are read', async () => {
     const { store, quotas } = await withQuotas();
-    const other = new Quotas({ store, now: () => 0 });
+    const other = new Quotas({ store, clock: clockOf(() => 0) });
     await other.open();
     expect(other.mayCount('transit/hash')).to.equal(false);
     const written = quotas.write('q', { path: 'transit/hash', rate: 1, intervalS: 60 });

@@ -1,5 +1,7 @@
 // Tokens that are dated while the wall clock and the monotonic clock disagree.
+
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import type { ClockDispute, TimeSource } from '../../src/index.ts';
 import { duePrefix } from '../../src/tokens/token-paths.ts';
 import { Wrapping } from '../../src/tokens/wrapping.ts';
@@ -164,7 +166,7 @@ describe('a token that is dated while the clocks disagree', () => {
 
   it('that wraps a response is corrected too', async () => {
     const { disagree, decide, datesOf, disputedDates, store, tokens, registry, clock } = await setup();
-    const wrapping = new Wrapping({ store, tokens, dates: registry.dates, now: () => clock.now, ttlSMax: 3600 });
+    const wrapping = new Wrapping({ store, tokens, dates: registry.dates, clock: clockOf(() => clock.now), ttlSMax: 3600 });
     disagree('steady');
     const { token } = await wrapping.wrap({ owner: 'o', status: 200, path: 'a', ttlS: 60, wrappedAccessor: '', body: '{}' });
     decide('steady');

@@ -1,5 +1,6 @@
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { initialAccess, openAccess } from '../../src/index.ts';
 import { withMethod } from '../auth/login-setup.ts';
 import { hour, refusal, setup } from '../fixtures.ts';
@@ -77,7 +78,13 @@ describe('a token or secret id that is expired by one of two clocks', () => {
     const [clock, due] = [{ now: 1_000_000 }, { now: 1_000_000 }];
     const { rootToken, writes } = initialAccess({ now: clock.now });
     await store.commit({ conditions: [], writes });
-    const { tokens, registry, logins } = openAccess({ store, now: () => clock.now, dueNow: () => due.now });
+    const { tokens, registry, logins } = openAccess({
+      store,
+      clock: clockOf(
+        () => clock.now,
+        () => due.now,
+      ),
+    });
     const principal = await tokens.authenticate(rootToken);
     if (principal === undefined) throw new Error('no such token');
     const where = { principal, privileged: true, makesOrphans: false, path: 'auth/token/create' };

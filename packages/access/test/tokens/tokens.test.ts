@@ -1,5 +1,7 @@
+import { systemClock } from '@transitd/process';
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { AccessError, allows, initialAccess, Policies, type TokenRecord, Tokens, type TokensOptions } from '../../src/index.ts';
 import { accessorIdOf, tokenIdOf } from '../../src/tokens/token.ts';
 import { tokenPath } from '../../src/tokens/token-paths.ts';
@@ -13,8 +15,8 @@ async function withRoot(options: Partial<TokensOptions> = {}, inner = memoryStor
   await store.commit({ conditions: [], writes });
   const key = Buffer.from(writes.find(({ path }) => path === 'access/token-key')?.value ?? []).subarray(1);
   const clock = { now: 1000 };
-  const policies = new Policies({ store, now: () => clock.now });
-  const tokens = new Tokens({ store, policies, now: () => clock.now, ...options });
+  const policies = new Policies({ store, clock: clockOf(() => clock.now) });
+  const tokens = new Tokens({ store, policies, clock: clockOf(() => clock.now), ...options });
   const idOf = (token: string): string => tokenIdOf(key, token);
   const add = async (token: string, { parent, ...record }: Partial<TokenRecord> = {}): Promise<void> => {
     const accessor = `of ${token}`;
@@ -225,7 +227,7 @@ describe('Tokens', () => {
 
   it('reports a missing token key and a record of a newer format', async () => {
     const { store, tokens, policies, pathOf } = await withRoot();
-    expect(await failure(new Tokens({ store: memoryStore(), policies, now: Date.now }).authenticate('x'))).to.equal(
+    expect(await failure(new Tokens({ store: memoryStore(), policies, clock: systemClock }).authenticate('x'))).to.equal(
       'not_initialized',
     );
     for (const [token, value] of Object.entries({ a: '{"format":2}', b: '{', c: 'null', d: '{"format":1,"accessor":"x"}' })) {

@@ -1,5 +1,6 @@
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { Wrapping } from '../../src/tokens/wrapping.ts';
 import { hour, refusal, setup } from '../fixtures.ts';
 
@@ -18,7 +19,7 @@ async function withWrapping() {
     store: all.store,
     tokens: all.tokens,
     dates: all.registry.dates,
-    now: () => all.clock.now,
+    clock: clockOf(() => all.clock.now),
     ttlSMax: hour,
   });
   const left = async () => (await all.records('access/')).map(({ path }) => path).filter((path) => /wrapped|due/.test(path));
@@ -121,10 +122,10 @@ describe('a wrapped response', () => {
     const limited = async () => {
       const all = await withWrapping();
       const { store, tokens, registry, clock } = all;
-      const now = () => clock.now;
+      const at = clockOf(() => clock.now);
       return {
         ...all,
-        wrapping: new Wrapping({ store, tokens, dates: registry.dates, now, ttlSMax: hour, ownerBytesMax: 10_000 }),
+        wrapping: new Wrapping({ store, tokens, dates: registry.dates, clock: at, ttlSMax: hour, ownerBytesMax: 10_000 }),
       };
     };
     const isRefused = async (wrapping: Wrapping, owner = 'o'): Promise<boolean> => {
@@ -153,7 +154,7 @@ describe('a wrapped response', () => {
     it('counts on the next active node too, as soon as that has wrapped a response', async () => {
       const { wrapping, store, tokens, registry, clock } = await limited();
       const other = new Wrapping({
-        ...{ store, tokens, dates: registry.dates, now: () => clock.now, ttlSMax: hour, ownerBytesMax: 10_000 },
+        ...{ store, tokens, dates: registry.dates, clock: clockOf(() => clock.now), ttlSMax: hour, ownerBytesMax: 10_000 },
       });
       const text = 'quotes "," and ,"body":" in a text';
       const first = await wrapping.wrap({ ...long, path: text });
@@ -175,7 +176,7 @@ describe('a wrapped response', () => {
       const { wrapping, store, tokens, registry, clock } = await limited();
       const first = await wrapping.wrap(long);
       const other = new Wrapping({
-        ...{ store, tokens, dates: registry.dates, now: () => clock.now, ttlSMax: hour, ownerBytesMax: 10_000 },
+        ...{ store, tokens, dates: registry.dates, clock: clockOf(() => clock.now), ttlSMax: hour, ownerBytesMax: 10_000 },
       });
       const { range } = store;
       store.range = async (query) => {

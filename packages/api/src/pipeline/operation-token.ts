@@ -24,7 +24,7 @@ export async function runByOperationToken(
   call: Call,
   token: string,
 ) {
-  const tokens = node.store?.replication?.operationTokens;
+  const tokens = node.member?.replication?.operationTokens;
   if (tokens === undefined) throw permissionDenied();
   let warnings: readonly string[] = [];
   try {

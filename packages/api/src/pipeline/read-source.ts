@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ReadRole } from '@transitd/cluster';
 import { indexOfOtherCluster, indexWanted, RequestError, wantsIndex } from '@transitd/http';
-import type { Node, ReadEligibility } from '@transitd/node';
+import type { Eligibility, Node } from '@transitd/node';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Where } from '../operation/operation.ts';
 
@@ -60,14 +60,14 @@ async function awaitedSource(
 }
 
 /** Returns whether this node may still answer from the state that it chose when the request began. */
-export function sourceHolds(source: ReadSource, eligibility: ReadEligibility): boolean | Promise<boolean> {
+export function sourceHolds(source: ReadSource, eligibility: Eligibility): boolean | Promise<boolean> {
   if (source === 'here') return true;
   if (source === 'reader') return eligibility.readRole !== undefined;
   return eligibility.readRole === 'active' || (eligibility.active && eligibility.confirmLeadership());
 }
 
 /** Returns whether this node is still active. Checked again, because writing an audit entry takes time. */
-export const stillLeads = async (eligibility: ReadEligibility): Promise<boolean> =>
+export const stillLeads = async (eligibility: Eligibility): Promise<boolean> =>
   eligibility.readRole === 'active' || (await eligibility.confirmLeadership());
 
 /** Returns whether the caller requires an answer of the active node. */

@@ -59,8 +59,8 @@ const configSchema = object({ ...configMembers, token_type: string }, inertMembe
 const mountSchema = object({ ...mountMembers, config: configSchema });
 
 /** Returns the built-in `token` method; its TTLs are those of the node. */
-function tokenMountJson({ clusterName }: Node): object {
-  const id = clusterName?.id ?? '';
+function tokenMountJson({ member }: Node): object {
+  const id = member?.clusterName?.id ?? '';
   const mount = { path: 'token', id, accessor: `auth_token_${id.slice(0, 8)}`, description: 'token based credentials' };
   return { ...mountJson({ ...newAuthMount, ...mount, type: 'userpass' }), type: 'token' };
 }

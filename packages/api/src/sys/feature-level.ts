@@ -1,13 +1,6 @@
 import { dataReply, int, integer, list, object, string } from '@transitd/http';
-import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
-
-function requireControl(node: Node): NonNullable<Node['featureLevel']> {
-  const { featureLevel } = node;
-  if (featureLevel === undefined) throw new Error('a node that serves has a feature level');
-  return featureLevel;
-}
 
 const range = { oldest: integer, newest: integer };
 
@@ -27,7 +20,7 @@ const status = guarded({
   capability: 'read',
   where: 'leader',
   run: async ({ node }) => {
-    const { level, highest, supported, members, waitsFor } = requireControl(node).status;
+    const { level, highest, supported, members, waitsFor } = node.requireMember().featureLevel.status;
     const rows = members.map(({ name, levels }) => ({ node_id: name, oldest: levels.oldest, newest: levels.newest }));
     return dataReply({ level, highest, supported, members: rows, waits_for: waitsFor });
   },
@@ -42,7 +35,7 @@ const raise = guarded({
   answers: answers.data(object({ level: integer })),
   capability: 'update',
   sudo: true,
-  run: async ({ node }, { values }) => dataReply({ level: await requireControl(node).raise(values.level) }),
+  run: async ({ node }, { values }) => dataReply({ level: await node.requireMember().featureLevel.raise(values.level) }),
 });
 
 /** Routes of the feature level. */

@@ -57,8 +57,9 @@ const own = ({ config, apiAddress }: Node) => ({
  * Returns the other nodes. Includes nodes that have not sent a heartbeat since this node became leader: this node does not know the
  * heartbeats that earlier leaders received.
  */
-function others({ peers, replicaStatus }: Node, now: number) {
-  const members = peers?.membershipList.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
+function others({ member }: Node, now: number) {
+  const { peers, replica } = member ?? {};
+  const members = peers?.membershipList.members.filter(({ id }) => id !== replica?.status().nodeId) ?? [];
   return members.map(({ id, apiAddress, clusterAddress }) => {
     const report = peers?.standbys.report(id);
     return {

@@ -20,7 +20,7 @@ const hostInfo = guarded({
   where: 'here',
   capability: 'read',
   run: async ({ node }) => {
-    const space = await node.reports.disk.space();
+    const space = await node.disk.space();
     const data = {
       cpu: cpus().map(({ model, speed, times }, at) => ({ cpu: at, model, mhz: speed, times })),
       // Empty while the disk hangs.

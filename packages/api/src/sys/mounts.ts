@@ -62,8 +62,8 @@ const pathIn = ({ path }: Pick<Call, 'path'>): string => path.slice(prefix.lengt
 const tunedPathIn = (call: Pick<Call, 'path'>): string => pathIn(call).slice(0, -suffix.length);
 
 /** Returns the built-in entry `sys/`, which is not an engine. */
-export function systemJson({ clusterName }: Node): object {
-  const id = clusterName?.id ?? '';
+export function systemJson({ member }: Node): object {
+  const id = member?.clusterName?.id ?? '';
   return {
     accessor: `system_${id.slice(0, 8)}`,
     config: { default_lease_ttl: 0, force_no_cache: false, max_lease_ttl: 0 },

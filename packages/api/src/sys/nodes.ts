@@ -24,7 +24,7 @@ const nodes = guarded({
   capability: 'read',
   where: 'here',
   run: async (context, { path, wrapTtlS, values }) => {
-    const { reports } = context.node;
+    const { reports } = context.node.requireMember();
     if (values.follow !== true) return dataReply(await reports.view());
     if (wrapTtlS !== undefined) throw new RequestError('invalid_request', 'this response cannot be wrapped');
     const hasRights = continuedRights(context, path, 'read');

@@ -56,8 +56,8 @@ const autopilotState = guardedOnSecondary({
   capability: 'read',
   where: 'leader',
   run: async (node) => {
-    const { autopilot, cluster } = requireCluster(node);
-    const { healthy, failureTolerance, servers } = await autopilot.evaluate();
+    const cluster = requireCluster(node);
+    const { healthy, failureTolerance, servers } = await cluster.autopilot.evaluate();
     const members = servers.map(({ member }) => member);
     const names = (only: (server: ServerState) => boolean) =>
       servers.filter(only).map(({ member }) => serverIdOf(members, member));
@@ -72,7 +72,7 @@ const autopilotState = guardedOnSecondary({
         last_term: lastTerm,
         last_index: lastIndex,
         healthy: server.healthy,
-        stable_since: autopilot.stableSince(member.id)?.toISOString(),
+        stable_since: cluster.autopilot.stableSince(member.id)?.toISOString(),
         status: role,
         version: role === 'leader' ? version : (cluster.standbys.report(member.id)?.version ?? ''),
         node_type: role === 'non-voter' ? 'non-voter' : 'voter',

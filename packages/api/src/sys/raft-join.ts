@@ -14,10 +14,10 @@ import {
 import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type OpenOperation, open, type Route } from '../operation/operation.ts';
-import { requireRaft } from './engine.ts';
+import { refuseEtcd } from './engine.ts';
 
 function requireDesk(node: Node): Node['joinDesk'] {
-  requireRaft(node);
+  refuseEtcd(node);
   return node.joinDesk;
 }
 
@@ -60,7 +60,7 @@ const join = open({
       ...(nonVoter !== undefined && { nonVoter }),
       ...(retry !== undefined && { retry }),
     };
-    requireRaft(node);
+    refuseEtcd(node);
     const { joined } = await node.join(target, address);
     return plainReply({ joined });
   },

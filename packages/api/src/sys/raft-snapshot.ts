@@ -1,13 +1,6 @@
 import { dataReply, RequestError } from '@transitd/http';
-import type { Node, Snapshots } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guardedOnSecondary, type Route } from '../operation/operation.ts';
-
-function requireSnapshots(node: Node): Snapshots {
-  const { snapshots } = node;
-  if (snapshots === undefined) throw new Error('a node that serves has a state');
-  return snapshots;
-}
 
 const binary = { contentMediaType: 'application/gzip' };
 
@@ -23,7 +16,7 @@ const take = guardedOnSecondary({
   run: async (node) => ({
     status: 200,
     headers: { 'Content-Type': 'application/gzip' },
-    stream: await requireSnapshots(node).take(),
+    stream: await node.requireMember().snapshots.take(),
   }),
 });
 
@@ -44,7 +37,7 @@ const restore = (name: string, { proved }: { readonly proved: boolean }): Guarde
   isSlow: true,
   run: async ({ node }, { bodyStream }) => {
     if (bodyStream === undefined) throw new RequestError('invalid_request', 'the request body must be a snapshot');
-    const { sealed } = await requireSnapshots(node).restore(bodyStream, { proved });
+    const { sealed } = await node.requireMember().snapshots.restore(bodyStream, { proved });
     return dataReply(null, sealed ? [revived, sealedNow] : [revived]);
   },
 });

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import { type AuthorityRotation, type Autopilot, type Cluster, fingerprintOf, type MemberOperations } from '@transitd/cluster';
+import { type Cluster, fingerprintOf, type MemberOperations } from '@transitd/cluster';
 import { boolean, dataReply, integer, list, object, RequestError, string, text, writtenReply } from '@transitd/http';
-import type { Node } from '@transitd/node';
+import type { Node, RaftMember } from '@transitd/node';
+import { votersOf } from '@transitd/raft-core';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '../operation/operation.ts';
 import { requireRaft } from './engine.ts';
@@ -32,18 +33,18 @@ const configuration = guardedOnSecondary({
   capability: 'read',
   where: 'here',
   run: (node) => {
-    requireRaft(node);
-    const { cluster } = node;
-    const seen = node.consensus;
-    const members = cluster?.membershipList.members ?? [];
-    const listed = members.length > 0 ? members : [soleMember(node)];
+    const member = requireRaft(node);
+    const { leader, conf } = member.engine.driver.consensus();
+    const voters = votersOf(conf);
+    const members = member.cluster?.membershipList.members ?? [];
+    const listed = members.length > 0 ? members : [soleMember(node.config, member)];
     const servers = listed.map(({ id, name, clusterAddress, nonVoter }) => ({
       node_id: name,
       id: String(id),
       address: clusterAddress,
-      leader: seen?.leader === id,
+      leader: leader === id,
       protocol_version: '3',
-      voter: seen?.voters.includes(id) ?? false,
+      voter: voters.includes(id),
       non_voter: nonVoter,
     }));
     return dataReply({ config: { index: 0, servers } });
@@ -51,8 +52,8 @@ const configuration = guardedOnSecondary({
 });
 
 /** Returns this node as the only member. For a node without `cluster_addr`, or without a membership list so far. */
-const soleMember = ({ config, replicaStatus }: Node) => ({
-  id: replicaStatus?.nodeId ?? 0,
+const soleMember = (config: Node['config'], { replica }: Pick<RaftMember, 'replica'>) => ({
+  id: replica.status().nodeId,
   name: config.node_id,
   clusterAddress: config.cluster_addr ?? '',
   nonVoter: false,
@@ -80,24 +81,17 @@ const memberChange = (
   });
 
 /**
- * Returns the operations that change the members of the cluster.
+ * Returns the other members, with the operations that change them.
  * @throws RequestError `invalid_request` on a node without `cluster_addr`, and if the records are in etcd
  */
-export function requireCluster(node: Node): {
-  readonly operator: MemberOperations;
-  readonly autopilot: Autopilot;
-  readonly rotation: AuthorityRotation;
-  readonly cluster: Cluster;
-} {
-  requireRaft(node);
-  const { cluster } = node;
-  const { operator, autopilot, rotation } = cluster ?? {};
-  if (cluster === undefined || operator === undefined || autopilot === undefined || rotation === undefined)
+export function requireCluster(node: Node): Cluster {
+  const { cluster } = requireRaft(node);
+  if (cluster === undefined)
     throw new RequestError(
       'invalid_request',
       'this node has no cluster_addr in its configuration, so its cluster has no other members',
     );
-  return { operator, autopilot, rotation, cluster };
+  return cluster;
 }
 
 const removePeer = memberChange(
@@ -126,8 +120,8 @@ const authorityStatus = guarded({
   capability: 'read',
   where: 'leader',
   run: async ({ node }) => {
-    const { rotation, cluster } = requireCluster(node);
-    const { phase, waitsFor } = rotation.status;
+    const cluster = requireCluster(node);
+    const { phase, waitsFor } = cluster.rotation.status;
     const signing = await cluster.signingAuthority();
     const authority = signing === undefined ? '' : fingerprintOf(new X509Certificate(signing.certificate));
     return dataReply({ phase, authority, waits_for: waitsFor });

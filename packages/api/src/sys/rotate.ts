@@ -20,7 +20,6 @@ import {
   topLevelDataReply,
   writtenReply,
 } from '@transitd/http';
-import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, type OperationDescription, type Route, type TypedCall } from '../operation/operation.ts';
 
@@ -30,12 +29,13 @@ const barrierOperation = <S extends FieldSchema = Record<never, never>>(
   description: OperationDescription<S>,
   run: (barrier: Barrier, call: TypedCall<S>) => Promise<Reply> | Reply,
 ): GuardedOperation =>
-  guarded({ name, capability, sudo: capability !== 'read', ...description, run: ({ node }, call) => run(barrierOf(node), call) });
-
-function barrierOf({ store }: Node): Barrier {
-  if (store === undefined) throw new Error('a node that serves has a barrier');
-  return store.barrier;
-}
+  guarded({
+    name,
+    capability,
+    sudo: capability !== 'read',
+    ...description,
+    run: ({ node }, call) => run(node.requireMember().barrier, call),
+  });
 
 const keyStatus = barrierOperation(
   'key-status',
@@ -246,7 +246,7 @@ const verificationCancel = barrierOperation(
 const ofRecovery = (operation: GuardedOperation): GuardedOperation => ({
   ...operation,
   run: (context, call) => {
-    if (barrierOf(context.node).sealStatus.recoverySeal) return operation.run(context, call);
+    if (context.node.requireMember().barrier.sealStatus.recoverySeal) return operation.run(context, call);
     throw new RequestError('invalid_request', 'recovery rekeying not supported: the seal has key shares, so use sys/rotate/root');
   },
 });

@@ -31,7 +31,7 @@ const backendFailure = { unhealthy_since: string, failure: string };
 
 /** Returns the seal status as a reply. @param warning - why the request had no effect, or not yet the full one */
 function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, warning?: string): Reply {
-  const cluster = node.clusterName;
+  const cluster = node.member?.clusterName;
   return plainReply({
     type: status.type,
     initialized: status.initialized,

@@ -30,12 +30,12 @@ const leader = open({
   unaudited: true,
   onSecondary: true,
   run: (node) => {
-    const status = node.replicaStatus;
+    const status = node.member?.replica.status();
     if (status === undefined || node.sealStatus.sealed) throw unavailableToClients(node);
     const isSelf = node.active;
     const leading = isSelf
       ? { apiAddress: node.apiAddress, clusterAddress: node.config.cluster_addr ?? '' }
-      : node.peers?.activeMember;
+      : node.member?.peers?.activeMember;
     const body = {
       ha_enabled: true,
       ...(isSelf && { is_self: true, active_time: node.activeSince?.toISOString() }),

@@ -259,9 +259,9 @@ function guardedRoutes(path: string, ceremony: TokenCeremony): readonly Route[] 
 }
 
 function unsealedNode(node: Node): UnsealedNode {
-  const { store, services } = node;
-  if (store === undefined || services === undefined) throw unavailable(node);
-  return { node, barrier: store.barrier, services };
+  const { member, services } = node;
+  if (member === undefined || services === undefined) throw unavailable(node);
+  return { node, barrier: member.barrier, services };
 }
 
 async function mayCancel(

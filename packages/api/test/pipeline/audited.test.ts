@@ -366,7 +366,7 @@ describe('the audit of requests', () => {
       status,
       masked: Buffer.from(await make()),
     });
-    server.node.store = { barrier: { rootGeneration: { update } } } as unknown as NonNullable<Node['store']>;
+    server.node.member = { barrier: { rootGeneration: { update } } } as unknown as NonNullable<Node['member']>;
     const give = () => ask('POST sys/generate-root/update', { token: null, body: { key: '00', nonce: 'n' } });
     const accessors = async () => (await ask('GET auth/token/accessors?list=true')).body.data.keys;
     const before = await accessors();
@@ -385,7 +385,7 @@ describe('the audit of requests', () => {
       begun += 1;
       return { started: true, nonce: 'n', progress: 0, required: 1 };
     };
-    server.node.store = { barrier: { rootGeneration: { start: begin } } } as unknown as NonNullable<Node['store']>;
+    server.node.member = { barrier: { rootGeneration: { start: begin } } } as unknown as NonNullable<Node['member']>;
     server.node.services = undefined;
     const { port, hostname } = server.url;
     const socket = connect(Number(port), hostname);

@@ -7,6 +7,7 @@ import { AuditKey } from '@transitd/audit';
 import { NoActiveNode } from '@transitd/cluster';
 import { parsePath, type Reply } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
+import { systemClock } from '@transitd/process';
 import { memoryStore, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
@@ -37,7 +38,7 @@ describe('a request that no active node answers', () => {
     const store = memoryStore();
     const { rootToken, writes } = initialAccess({ now: Date.now() });
     await store.commit({ conditions: [], writes });
-    const access = openAccess({ store, now: Date.now });
+    const access = openAccess({ store, clock: systemClock });
     const services: Services = { ...access, ...(await mounted(store, 'transit')), auditKey: new AuditKey(store), sinceMs: 0 };
     const terms: number[] = [];
     const bodies: (string | undefined)[] = [];

@@ -8,6 +8,7 @@ import { AuditKey } from '@transitd/audit';
 import { LeadershipTransferred } from '@transitd/cluster';
 import { noContentReply, parsePath, type Reply } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
+import { systemClock } from '@transitd/process';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
@@ -45,7 +46,7 @@ describe('a request that transfers leadership', () => {
     const store = memoryStore();
     const { rootToken, writes } = initialAccess({ now: Date.now() });
     await store.commit({ conditions: [], writes });
-    const access = openAccess({ store, now: Date.now });
+    const access = openAccess({ store, clock: systemClock });
     const services: Services = { ...access, ...(await mounted(store, 'transit')), auditKey: new AuditKey(store), sinceMs: 0 };
     return { services, rootToken };
   }
@@ -147,7 +148,7 @@ describe('a request that transfers leadership', () => {
     const store = memoryStore();
     await store.commit({ conditions: [], writes: initialAccess({ now: Date.now() }).writes });
     const services = {
-      ...openAccess({ store, now: Date.now }),
+      ...openAccess({ store, clock: systemClock }),
       ...(await mounted(store, 'transit')),
       auditKey: new AuditKey(store),
     };

@@ -5,6 +5,7 @@ import { initialAccess, openAccess, type TokenRequest } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
 import { dataReply, noContentReply, parsePath, type Verb } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
+import { systemClock } from '@transitd/process';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import pino from 'pino';
@@ -20,7 +21,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: Date.now() });
   await store.commit({ conditions: [], writes });
-  const access = openAccess({ store, now: Date.now });
+  const access = openAccess({ store, clock: systemClock });
   const { tokens, policies, registry } = access;
   const services: Services = {
     ...access,

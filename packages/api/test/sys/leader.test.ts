@@ -7,7 +7,7 @@ describe('the leader as known to a node', () => {
     const operation = statusRoutes(new TestMetrics()).find(({ path }) => path === 'sys/leader')?.operations.GET;
     if (operation?.access !== 'open') throw new Error('sys/leader is no open operation');
     const ask = (initialized: boolean) => () =>
-      operation.run({ initialized, replicaStatus: undefined } as never, { params: {}, body: {} } as never, undefined);
+      operation.run({ initialized, member: undefined } as never, { params: {}, body: {} } as never, undefined);
     expect(ask(true)).to.throw('transitd is sealed (Vault is sealed)');
     expect(ask(false)).to.throw('transitd is not initialized (Vault is sealed)');
   });

@@ -13,7 +13,8 @@ describe('sys/nodes', () => {
   const view = async (): Promise<ClusterView> => ({ asked: 'n1', nodes: [] });
   before(async () => {
     server = await served();
-    Object.assign(server.node, { reports: { view, streams: new ReportStreams(view, { everyMs: 1 }) } });
+    const reports = { view, streams: new ReportStreams({ view }, { everyMs: 1 }) };
+    Object.assign(server.node, { member: { reports } });
     await server.ask('POST sys/policies/acl/auditor', { body: { policy: right } });
   });
   after(() => server.close());

@@ -35,7 +35,7 @@ describe('an operation token', () => {
   /** Makes the cluster a secondary that has not heard of its primary yet. */
   async function attach(): Promise<void> {
     const replication = { kind: 'attach', set: '0a'.repeat(16), local: localPrefixes } as const;
-    const committed = await real.node.store?.replica.commit({ conditions: [], writes: [], replication });
+    const committed = await real.node.member?.replica.commit({ conditions: [], writes: [], replication });
     expect(committed?.outcome).to.equal('committed');
   }
 
@@ -68,7 +68,7 @@ describe('an operation token', () => {
     await attach();
     expect(await refusal('GET sys/generate-root/attempt')).to.deep.equal(disabled);
     const begun = await ask(`POST ${dr}/generate-operation-token/attempt`, {});
-    expect(real.node.store?.barrier.rootGeneration.status.started).to.equal(false);
+    expect(real.node.member?.barrier.rootGeneration.status.started).to.equal(false);
     expect((await ask(`GET ${dr}/generate-operation-token/attempt`)).body).to.include({ started: true, nonce: '' });
     const wrong = { key: Buffer.alloc(33, 1).toString('base64'), nonce: begun.body.nonce };
     expect((await ask(`POST ${dr}/generate-operation-token/update`, wrong)).status).to.equal(400);
@@ -113,7 +113,7 @@ describe('an operation token', () => {
   it('ends with a change that may have been made, also if its request had a member without effect', async () => {
     await attach();
     const body = { dr_operation_token: await generate() };
-    const { replica } = real.node.store ?? expect.fail('the node has no store');
+    const { replica } = real.node.member ?? expect.fail('the node has no store');
     const { commit } = replica;
     replica.commit = () => Promise.reject(new StoreError('outcome_unknown', 'a test'));
     const { status, body: answer } = await ask(`POST sys/storage/raft/autopilot/configuration`, {

@@ -75,7 +75,7 @@ describe('a rotation of the recovery shares', () => {
   it('is refused under a seal whose shares are key shares', async () => {
     const api = await served();
     try {
-      api.node.store = { barrier: { sealStatus: { recoverySeal: false } } } as never;
+      api.node.member = { barrier: { sealStatus: { recoverySeal: false } } } as never;
       for (const at of ['sys/rotate/recovery/init', 'sys/rekey-recovery-key/init']) {
         const { status, body } = await api.ask(`GET ${at}`);
         expect([status, body.errors]).to.deep.equal([

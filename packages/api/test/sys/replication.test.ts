@@ -8,7 +8,6 @@ describe('a cluster of a replication set', () => {
   let api: Served;
   before(async () => {
     api = await served();
-    api.node.replicaStatus = {} as NonNullable<Node['replicaStatus']>;
   });
   after(() => api.close());
 
@@ -75,7 +74,7 @@ describe('a cluster of a replication set', () => {
         },
       },
     };
-    Object.assign(api.node, { active: true, store: { replication } });
+    Object.assign(api.node, { active: true, member: { replication } });
     const replicationState = { epochs: [] } as unknown as NonNullable<Node['eligibility']['replication']>;
     withFacts({ replicationStatus: known, replication: replicationState });
     const primary = await statusOf('sys/replication/dr/status');
@@ -116,7 +115,7 @@ describe('a cluster of a replication set', () => {
       known_primary_cluster_addrs: ['10.0.0.1:8201'],
       primaries: [{ cluster_address: '10.0.0.1:8201', connection_status: 'stopped' }],
     });
-    Object.assign(api.node, { active: false, store: undefined });
+    Object.assign(api.node, { active: false, member: {} });
     withFacts({ replicationStatus: undefined });
   });
 

@@ -3,6 +3,7 @@ import { initialAccess, openAccess, type Principal } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
 import { type Body, bodyText, encode, parsePath, type Reply } from '@transitd/http';
 import type { Services } from '@transitd/node';
+import { systemClock } from '@transitd/process';
 import { memoryStore } from '@transitd/storage-fsm';
 import type { RandomSource } from '@transitd/transit-engine';
 import { expect } from 'chai';
@@ -28,7 +29,7 @@ async function setup(sealRandom?: RandomSource) {
   await engine.createKey('c', { type: 'aes128-cmac' });
   await engine.createKey('s', { type: 'ecdsa-p256' });
   await engine.createKey('d', { type: 'ed25519', derived: true });
-  const access = openAccess({ store, now: Date.now });
+  const access = openAccess({ store, clock: systemClock });
   const { tokens, policies } = access;
   const services: Services = { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: 0, sealRandom };
   const root = await tokens.authenticate(rootToken);

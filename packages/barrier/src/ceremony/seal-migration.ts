@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { RecordClock } from '@transitd/process';
 import { BarrierError } from '../records/errors.ts';
 import type { StoredSeal } from '../seal/core-records.ts';
 import { unwrapByShares } from '../seal/root-key-wrapping.ts';
@@ -13,8 +14,7 @@ const validMs = 600_000;
 export interface SealMigrationParts {
   readonly seal: SealKeeper;
   readonly config: SealConfig;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
+  readonly clock: RecordClock;
   readonly onSealWritten?: OnSealWritten;
 }
 
@@ -77,7 +77,7 @@ export class SealMigration {
         `there is no seal to migrate: the data is sealed with type ${record.type}, as seal.type says`,
       );
     const shares = this.#shares.add(stored, share);
-    this.#untilMs = this.#parts.now() + validMs;
+    this.#untilMs = this.#parts.clock.dueMs() + validMs;
     if (!shares.complete) return { complete: false };
     try {
       const rootKey = record.type === 'shamir' ? await unwrapByShares(record, shares) : undefined;
@@ -127,7 +127,7 @@ export class SealMigration {
 
   /** Drops shares and an agreement that are too old. */
   expire(): void {
-    if (this.#parts.now() >= this.#untilMs) this.drop();
+    if (this.#parts.clock.dueMs() >= this.#untilMs) this.drop();
   }
 
   /** Wipes the shares given so far, unless they were enough. */

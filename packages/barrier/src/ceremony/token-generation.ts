@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
 import { Attempt, type AttemptLabels, type AttemptParts, type GivenShare, type OngoingAttempt } from './attempt.ts';
 
@@ -34,19 +35,18 @@ const idle: TokenGenerationStatus = { started: false, nonce: '', progress: 0, re
 /** Creates a token when enough share holders agree. */
 export class TokenGeneration {
   readonly #attempt: Attempt<TokenGenerationPurpose>;
-  readonly #now: () => number;
+  readonly #clock: RecordClock;
 
   /**
    * @param name - name of the ceremony in error messages
-   * @param parts - `now`: milliseconds since the epoch
    */
   constructor(
     name: string,
-    { now, ...parts }: Pick<AttemptParts<TokenGenerationPurpose>, 'seal' | 'exclusive'> & { readonly now: () => number },
+    { clock, ...parts }: Pick<AttemptParts<TokenGenerationPurpose>, 'seal' | 'exclusive'> & { readonly clock: RecordClock },
   ) {
     const labels: AttemptLabels = { name, step: name, code: 'root_generation' };
     this.#attempt = new Attempt({ ...parts, labels, wipe: ({ pad }) => pad.fill(0) });
-    this.#now = now;
+    this.#clock = clock;
   }
 
   get status(): TokenGenerationStatus {
@@ -61,7 +61,7 @@ export class TokenGeneration {
    * @throws BarrierError `root_generation_in_progress`
    */
   async start(pad: Uint8Array, from = ''): Promise<TokenGenerationStatus> {
-    const begunMs = this.#now();
+    const begunMs = this.#clock.dueMs();
     const mayReplace = (current: OngoingAttempt<TokenGenerationPurpose>): boolean =>
       current.shares.progress === 0 &&
       begunMs - current.begunMs >= (current.from === from ? replaceableBySameMs : replaceableByOthersMs);

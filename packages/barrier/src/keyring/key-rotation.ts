@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { BarrierError } from '../records/errors.ts';
 import { keyringPath, rotationPath } from '../records/paths.ts';
@@ -25,8 +26,7 @@ export interface KeyRotationParts {
   readonly reload: () => Promise<void>;
   /** Returns the replicated count of values ever written. */
   readonly valuesWritten: () => number;
-  /** Returns the time in whole milliseconds since the epoch. */
-  readonly now: () => number;
+  readonly clock: RecordClock;
   /** The rotation configuration that applies until one is stored. */
   readonly rotation?: RotationConfig;
 }
@@ -41,12 +41,12 @@ export class KeyRotation {
 
   /** Adds a key to the keyring. All later values are encrypted under the new key. @throws BarrierError `conflict`; StoreError */
   rotate(): Promise<void> {
-    const { store, exclusive, keys, reload, now, valuesWritten } = this.#parts;
+    const { store, exclusive, keys, reload, clock, valuesWritten } = this.#parts;
     return exclusive(async () => {
       for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
         await reload();
         const { rootKey, keyring, keyringConditions: conditions } = keys();
-        const next = withNewTerm(keyring, { installedMs: now(), valuesAtInstall: valuesWritten() });
+        const next = withNewTerm(keyring, { installedMs: clock.dueMs(), valuesAtInstall: valuesWritten() });
         const value = closeKeyring(rootKey, next);
         wipeKeyring(next);
         const { outcome } = await store.commit({ conditions, writes: [{ path: keyringPath, value }] });
@@ -80,6 +80,6 @@ export class KeyRotation {
 
   /** Returns whether a rotation is due. @throws StoreError */
   async isDue(): Promise<boolean> {
-    return rotationDue(await this.config(), this.keyStatus(), this.#parts.now());
+    return rotationDue(await this.config(), this.keyStatus(), this.#parts.clock.dueMs());
   }
 }

@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import {
   type Condition,
   pagesBelow,
@@ -30,8 +31,7 @@ export interface KeyTransferParts {
   readonly reload: () => Promise<void>;
   /** Returns the replicated count of values ever written. */
   readonly valuesWritten: () => number;
-  /** Returns the time in whole milliseconds since the epoch. */
-  readonly now: () => number;
+  readonly clock: RecordClock;
 }
 
 /** The keys of a state that another cluster made. */
@@ -86,10 +86,10 @@ export class KeyTransfer {
    * value written before or at the same time under the old key conflicts.
    */
   async keyringForPromotion(): Promise<Write> {
-    const { keys, now, reload, valuesWritten } = this.#parts;
+    const { keys, clock, reload, valuesWritten } = this.#parts;
     await reload();
     const { rootKey, keyring } = keys();
-    const next = withNewTerm(keyring, { installedMs: now(), valuesAtInstall: valuesWritten() });
+    const next = withNewTerm(keyring, { installedMs: clock.dueMs(), valuesAtInstall: valuesWritten() });
     const value = closeKeyring(rootKey, next);
     wipeKeyring(next);
     return { path: keyringPath, value };
@@ -192,11 +192,11 @@ export class KeyTransfer {
     closed: Uint8Array,
     { local, kept }: { readonly local: readonly string[]; readonly kept: readonly string[] },
   ): Promise<RestoredKeys> {
-    const { store, keys, now, reload, valuesWritten } = this.#parts;
+    const { store, keys, clock, reload, valuesWritten } = this.#parts;
     await reload();
     const { rootKey, keyringConditions } = keys();
     const opened = openBackupKeyring(rootKey, closed);
-    const next = withNewTerm(opened, { installedMs: now(), valuesAtInstall: valuesWritten() });
+    const next = withNewTerm(opened, { installedMs: clock.dueMs(), valuesAtInstall: valuesWritten() });
     wipeKeyring(opened);
     try {
       const encryptedAgain = (path: string, value: Uint8Array): Buffer => {

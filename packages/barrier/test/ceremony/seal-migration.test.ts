@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import {
   type Barrier,
   defaultRotation,
@@ -192,7 +193,7 @@ describe('a seal migration', () => {
       let now = 1_000_000;
       const { store, shares } = await initialized(shamir);
       const faulty = faultyStore(store);
-      const barrier = await openBarrier(faulty, { seal: { ...transit, migrateFrom: shamir }, now: () => now });
+      const barrier = await openBarrier(faulty, { seal: { ...transit, migrateFrom: shamir }, clock: clockOf(() => now) });
       faulty.beforeCommit = () => Promise.reject(new StoreError('not_leader', 'a follower'));
       await give(barrier, shares);
       delete faulty.beforeCommit;
@@ -242,7 +243,11 @@ describe('a seal migration', () => {
       const next: OneSeal = { type: 'transit', provider };
       const { store, shares } = await initialized(rewrap ? next : from);
       const seal: SealConfig = rewrap ? next : { ...next, migrateFrom: from };
-      const barrier = await openBarrier(store, { seal, now: () => nowMs, rotation: { ...defaultRotation, intervalMs } });
+      const barrier = await openBarrier(store, {
+        seal,
+        clock: clockOf(() => nowMs),
+        rotation: { ...defaultRotation, intervalMs },
+      });
       await barrier.autoUnseal();
       nowMs += intervalMs;
       provider.rotate();

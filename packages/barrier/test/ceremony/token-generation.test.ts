@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import type { Barrier } from '../../src/index.ts';
 import { codeOf, everything, openBarrier, unsealedBarrier, unsealWith } from '../fixtures.ts';
 
@@ -60,7 +61,7 @@ describe('a root generation', () => {
 
   it('may be replaced while it has no share: after one minute from another address, after ten by the same caller', async () => {
     const clock = { nowMs: 1_000_000 };
-    const { barrier: timed, shares: given } = await unsealedBarrier({ now: () => clock.nowMs });
+    const { barrier: timed, shares: given } = await unsealedBarrier({ clock: clockOf(() => clock.nowMs) });
     const start = (from: string): Promise<string> =>
       timed.rootGeneration.start(pad, from).then(
         ({ nonce }) => nonce,

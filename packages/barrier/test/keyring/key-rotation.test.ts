@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { memoryStore, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { defaultRotation } from '../../src/index.ts';
 import { newKeyring } from '../../src/keyring/keyring.ts';
 import { LoadedKeys } from '../../src/keyring/loaded-keys.ts';
@@ -101,7 +102,7 @@ describe('keyStatus', () => {
   it('counts the values written since the newest key was installed', async () => {
     let valuesWritten = 10;
     let nowMs = 1_700_000_000_000;
-    const { barrier } = await unsealedBarrier({ valuesWritten: () => valuesWritten, now: () => nowMs });
+    const { barrier } = await unsealedBarrier({ valuesWritten: () => valuesWritten, clock: clockOf(() => nowMs) });
     valuesWritten = 25;
     expect(barrier.rotation.keyStatus()).to.deep.equal({ term: 1, installTime: new Date(nowMs), encryptions: 15 });
     nowMs += 5000;
@@ -139,7 +140,7 @@ describe('maintain', () => {
   it('rotates after the interval', async () => {
     let nowMs = 0;
     const intervalMs = 24 * 60 * 60 * 1000;
-    const { barrier } = await unsealedBarrier({ now: () => nowMs, rotation: { ...defaultRotation, intervalMs } });
+    const { barrier } = await unsealedBarrier({ clock: clockOf(() => nowMs), rotation: { ...defaultRotation, intervalMs } });
     nowMs = intervalMs;
     expect(await barrier.maintain()).to.have.property('rotated', true);
     expect(await barrier.maintain()).to.have.property('rotated', false);

@@ -1,25 +1,18 @@
+import { randomBytes } from 'node:crypto';
 import { callerGroup } from '@transitd/access';
-import type { WrappedJoinSecret } from '@transitd/barrier';
+import type { Barrier } from '@transitd/barrier';
+import type { Clock } from '@transitd/process';
+import type { SigningAuthority } from '../maintenance/signing-authority.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
+import type { Admissions } from './admission.ts';
 import { exchangedBefore, type JoinOpening, joinerProof, leaderProof, sameProof } from './join-exchange.ts';
-import { type Admission, decodeAnswer, decodeRequest, encodeOffer, encodeWelcome, type Joiner } from './join-messages.ts';
+import { decodeAnswer, decodeRequest, encodeOffer, encodeWelcome } from './join-messages.ts';
 
 export interface JoinDeskOptions {
-  /** `Barrier.wrapForJoin`. */
-  readonly wrap: (exchanged: Uint8Array) => Promise<WrappedJoinSecret>;
-  readonly cluster: () => Promise<{
-    readonly id: string;
-    /** The certificate of the cluster's authority, PEM. */
-    readonly authority: string;
-  }>;
-  /**
-   * Signs the request, adds the node to the configuration, and waits until this change is committed.
-   * @throws ClusterError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
-   */
-  readonly admit: (joiner: Joiner) => Promise<Admission>;
-  /** Monotonic clock. */
-  readonly nowMs: () => number;
-  readonly randomBytes: (count: number) => Buffer;
+  readonly barrier: Pick<Barrier, 'wrapForJoin'>;
+  readonly authority: Pick<SigningAuthority, 'clusterId' | 'readOrMake'>;
+  readonly admissions: Pick<Admissions, 'admit'>;
+  readonly clock: Pick<Clock, 'nowMs'>;
 }
 
 interface OpenChallenge extends JoinOpening {
@@ -63,16 +56,18 @@ export class JoinDesk {
   async challenge(message: unknown, source: string): Promise<object> {
     const request = decodeRequest(message);
     const clears = this.#clears;
-    const { id: clusterId, authority } = await this.#options.cluster();
-    const announcement = { clusterId, authority, challengeId: this.#options.randomBytes(16).toString('hex') };
-    const { secret, ...wrapping } = await this.#options.wrap(exchangedBefore(request, announcement));
+    const { barrier, authority, clock } = this.#options;
+    const { certificate } = await authority.readOrMake();
+    const challengeId = randomBytes(16).toString('hex');
+    const announcement = { clusterId: authority.clusterId, authority: certificate, challengeId };
+    const { secret, ...wrapping } = await barrier.wrapForJoin(exchangedBefore(request, announcement));
     if (clears !== this.#clears) {
       secret.fill(0);
       throw new ClusterError('leader_changed', 'this node is no longer the active one');
     }
     const offer = { ...announcement, ...wrapping };
     this.#makeRoom();
-    this.#open.set(offer.challengeId, { request, offer, secret, source, openedMs: this.#options.nowMs() });
+    this.#open.set(offer.challengeId, { request, offer, secret, source, openedMs: clock.nowMs() });
     return encodeOffer(offer);
   }
 
@@ -91,7 +86,7 @@ export class JoinDesk {
           'the proof is wrong: the node does not hold the seal key, or its messages were changed on the way',
         );
       const { nonce: _, ...joiner } = opening.request;
-      const admission = await this.#options.admit(joiner);
+      const admission = await this.#options.admissions.admit(joiner);
       return encodeWelcome({ ...admission, proof: leaderProof(secret, { ...opening, answer, admission }) });
     } finally {
       secret.fill(0);
@@ -121,7 +116,7 @@ export class JoinDesk {
   }
 
   #endExpired(): void {
-    const now = this.#options.nowMs();
+    const now = this.#options.clock.nowMs();
     for (const [id, { openedMs }] of this.#open) if (now - openedMs >= lifeMs) this.#end(id, 'challenge_expired');
   }
 

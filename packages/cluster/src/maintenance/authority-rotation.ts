@@ -1,3 +1,4 @@
+import { oneAtATime } from '@transitd/event-loop';
 import type { Logger } from '@transitd/process';
 import type { Driver, NodeId } from '@transitd/raft-core';
 import { type CommitResult, type Store, StoreError } from '@transitd/storage-fsm';
@@ -14,16 +15,17 @@ import {
   withdrawn,
 } from '../membership/rotation-phase.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
-import { authorityOf } from './member-entries.ts';
+import type { Standbys } from '../standbys/standbys.ts';
+import { authorityOf } from './signing-authority.ts';
 
-export interface AuthorityRotationParts {
+export interface AuthorityRotationOptions {
   readonly driver: Pick<Driver<CommitResult>, 'status' | 'consensus' | 'peers'>;
   readonly changes: Pick<ConfigurationChanges, 'make'>;
   /** Store that encrypts through the barrier. */
   readonly store: Store;
   readonly clusterId: string;
-  /** Returns whether a member has sent a heartbeat in this term of the active node. */
-  readonly isHeard: (id: NodeId) => boolean;
+  /** A member without a report has sent no heartbeat in this term of the active node. */
+  readonly standbys: Pick<Standbys, 'report'>;
   readonly log: Logger;
 }
 
@@ -41,11 +43,11 @@ export interface RotationStatus {
  * key is always in one of two records, so the next active node continues wherever this node stops.
  */
 export class AuthorityRotation {
-  readonly #parts: AuthorityRotationParts;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #options: AuthorityRotationOptions;
+  readonly #exclusively = oneAtATime();
 
-  constructor(parts: AuthorityRotationParts) {
-    this.#parts = parts;
+  constructor(options: AuthorityRotationOptions) {
+    this.#options = options;
   }
 
   get status(): RotationStatus {
@@ -62,16 +64,16 @@ export class AuthorityRotation {
    * @throws ClusterError `invalid_request` while a rotation is in progress, or when a member is away; StoreError
    */
   begin(): Promise<void> {
-    return this.#oneAtATime(() => this.#begin());
+    return this.#exclusively(() => this.#begin());
   }
 
   /** Continues a rotation as far as its members allow. @throws StoreError */
   advance(): Promise<void> {
-    return this.#oneAtATime(() => this.#advance());
+    return this.#exclusively(() => this.#advance());
   }
 
   async #begin(): Promise<void> {
-    const { store, clusterId, changes, log } = this.#parts;
+    const { store, clusterId, changes, log } = this.#options;
     await this.#keepSigningKey();
     this.#requireReady();
     await this.#dropUnreadable();
@@ -91,7 +93,7 @@ export class AuthorityRotation {
   }
 
   async #advance(): Promise<void> {
-    const { changes, log } = this.#parts;
+    const { changes, log } = this.#options;
     await this.#keepSigningKey();
     const { authorities } = this.#membership;
     const before = phaseOf(authorities);
@@ -121,7 +123,7 @@ export class AuthorityRotation {
    * committed.
    */
   async #keepSigningKey(): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#options;
     const current = this.#committed.authorities?.current;
     if (current === undefined) return;
     const kept = await readAuthority(store);
@@ -133,11 +135,11 @@ export class AuthorityRotation {
   }
 
   #requireReady(): void {
-    const { driver, isHeard } = this.#parts;
+    const { driver, standbys } = this.#options;
     const { members, authorities } = this.#membership;
     if (phaseOf(authorities) !== 'none') throw inProgress();
     const { nodeId } = driver.status();
-    const unready = members.filter(({ id }) => id !== nodeId && !isHeard(id));
+    const unready = members.filter(({ id }) => id !== nodeId && standbys.report(id) === undefined);
     if (unready.length === 0) return;
     const names = unready.map(({ name }) => name).join(', ');
     throw new ClusterError(
@@ -147,7 +149,7 @@ export class AuthorityRotation {
   }
 
   async #hasNextKey(certificate: string): Promise<boolean> {
-    const { store } = this.#parts;
+    const { store } = this.#options;
     try {
       const next = await readAuthority(store, nextAuthorityPath);
       return next !== undefined && isSameAuthority(next.certificate, certificate);
@@ -159,7 +161,7 @@ export class AuthorityRotation {
 
   /** Deletes the record of the next authority if a restore made it unreadable: `get` could not return its revision. @throws StoreError */
   async #dropUnreadable(): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#options;
     try {
       await readAuthority(store, nextAuthorityPath);
     } catch (error) {
@@ -169,7 +171,7 @@ export class AuthorityRotation {
   }
 
   async #revisions(): Promise<{ readonly current: number; readonly next: number }> {
-    const { store } = this.#parts;
+    const { store } = this.#options;
     const [current, next] = [await store.get(authorityPath), await store.get(nextAuthorityPath)];
     for (const record of [current, next]) record?.value.fill(0);
     return { current: current?.revision ?? 0, next: next?.revision ?? 0 };
@@ -183,14 +185,14 @@ export class AuthorityRotation {
       { path: authorityPath, revision: current },
       { path: nextAuthorityPath, revision: next },
     ];
-    const { outcome } = await this.#parts.store.commit({ conditions, writes });
+    const { outcome } = await this.#options.store.commit({ conditions, writes });
     if (outcome === 'conflict')
       throw new StoreError('busy', "another rotation of the cluster's authority has changed its records in the meantime");
   }
 
   /** Whether a member has durably stored the configuration in force. */
   readonly #hasAnnouncement = (id: NodeId): boolean => {
-    const { driver } = this.#parts;
+    const { driver } = this.#options;
     const { confIndex, committedConfIndex, stableIndex } = driver.consensus();
     if (confIndex !== committedConfIndex) return false;
     if (id === driver.status().nodeId) return stableIndex >= confIndex;
@@ -198,17 +200,11 @@ export class AuthorityRotation {
   };
 
   get #membership(): Membership {
-    return decodeMembership(this.#parts.driver.consensus().conf.context);
+    return decodeMembership(this.#options.driver.consensus().conf.context);
   }
 
   get #committed(): Membership {
-    return decodeMembership(this.#parts.driver.consensus().committedConf.context);
-  }
-
-  #oneAtATime(task: () => Promise<void>): Promise<void> {
-    const done = this.#last.then(task);
-    this.#last = done.catch(() => undefined);
-    return done;
+    return decodeMembership(this.#options.driver.consensus().committedConf.context);
   }
 }
 

@@ -6,7 +6,7 @@ import { type AutopilotSettings, changeSettings, readSettings } from './autopilo
 import { type ClusterState, clusterState, deadServer, Stability } from './autopilot-state.ts';
 import type { MemberOperations } from './member-operations.ts';
 
-export interface AutopilotParts {
+export interface AutopilotOptions {
   readonly storage: Storage;
   readonly membershipList: MembershipList;
   /** Store of the decrypted records. */
@@ -17,13 +17,13 @@ export interface AutopilotParts {
 
 /** Observes the health of the members on the active node, and removes dead ones if the settings say so. */
 export class Autopilot {
-  readonly #parts: AutopilotParts;
+  readonly #options: AutopilotOptions;
   readonly #stability = new Stability();
   /** Health of the cluster as of the last round, for metrics. */
   #latest: ClusterState | undefined;
 
-  constructor(parts: AutopilotParts) {
-    this.#parts = parts;
+  constructor(options: AutopilotOptions) {
+    this.#options = options;
   }
 
   /** Call this when this node becomes the leader. */
@@ -34,16 +34,16 @@ export class Autopilot {
 
   /** The state as of the last evaluation; undefined on a node that does not lead. */
   get latestState(): ClusterState | undefined {
-    return this.#parts.storage.driver.status().ready ? this.#latest : undefined;
+    return this.#options.storage.driver.status().ready ? this.#latest : undefined;
   }
 
   settings(): Promise<AutopilotSettings> {
-    return readSettings(this.#parts.store);
+    return readSettings(this.#options.store);
   }
 
   /** @throws ClusterError `invalid_request`, StoreError */
   change(settings: Partial<AutopilotSettings>): Promise<void> {
-    return changeSettings(this.#parts.store, settings);
+    return changeSettings(this.#options.store, settings);
   }
 
   /** Returns the present state of the members. @throws StoreError */
@@ -62,18 +62,18 @@ export class Autopilot {
     const settings = await this.settings();
     const id = deadServer(this.#evaluate(settings), settings);
     if (id === undefined) return;
-    const name = this.#parts.membershipList.member(id)?.name;
+    const name = this.#options.membershipList.member(id)?.name;
     const enough = ({ voters }: { voters: readonly number[] }): boolean =>
       voters.filter((voter) => voter !== id).length >= settings.minQuorum || !voters.includes(id);
-    if (await this.#parts.operator.removeNode(id, enough))
-      this.#parts.log.warn(
+    if (await this.#options.operator.removeNode(id, enough))
+      this.#options.log.warn(
         { node: name },
         'autopilot removed a server that had been dead for longer than dead_server_last_contact_threshold',
       );
   }
 
   #evaluate(settings: AutopilotSettings): ClusterState {
-    const { storage, membershipList } = this.#parts;
+    const { storage, membershipList } = this.#options;
     const { conf, termStartIndex = Number.POSITIVE_INFINITY } = storage.driver.consensus();
     const state = clusterState(
       {

@@ -5,7 +5,7 @@ import type { MembershipList } from '../membership/membership-list.ts';
 import { FasterLeader } from '../standbys/faster-leader.ts';
 import type { Standbys } from '../standbys/standbys.ts';
 
-export interface FasterLeaderTransferParts {
+export interface FasterLeaderTransferOptions {
   readonly driver: Pick<Driver<CommitResult>, 'consensus' | 'peers' | 'transfer' | 'writeMs'>;
   readonly membershipList: Pick<MembershipList, 'member'>;
   readonly standbys: Pick<Standbys, 'report'>;
@@ -16,23 +16,23 @@ export interface FasterLeaderTransferParts {
 
 /** Transfers leadership to a voter whose disk has been much faster than this node's for some time. */
 export class FasterLeaderTransfer {
-  readonly #parts: FasterLeaderTransferParts;
+  readonly #options: FasterLeaderTransferOptions;
   readonly #decision: FasterLeader;
 
-  constructor(parts: FasterLeaderTransferParts) {
-    this.#parts = parts;
-    this.#decision = new FasterLeader({ reportIntervalMs: parts.heartbeatIntervalMs });
+  constructor(options: FasterLeaderTransferOptions) {
+    this.#options = options;
+    this.#decision = new FasterLeader({ reportIntervalMs: options.heartbeatIntervalMs });
   }
 
   /** Call this when this node becomes the leader. */
   leadershipBegins(): void {
-    const { byTransfer } = this.#parts.driver.consensus();
+    const { byTransfer } = this.#options.driver.consensus();
     this.#decision.leadershipBegins({ nowMs: performance.now(), byTransfer });
   }
 
   /** Starts a transfer if one is due. Call it every few seconds while this node is active. */
   transferIfDue(): void {
-    const { driver, membershipList, standbys, log } = this.#parts;
+    const { driver, membershipList, standbys, log } = this.#options;
     const { voters } = driver.consensus().conf;
     const able = driver.peers().filter(({ id, fit, active }) => fit && active && voters.includes(id));
     const candidates = able.map(({ id }) => {

@@ -1,4 +1,5 @@
-import type { Logger } from '@transitd/process';
+import type { Config } from '@transitd/configuration';
+import { type Clock, type Logger, systemClock } from '@transitd/process';
 import { type FeatureLevel, type LevelRange, type Replica, StoreError, supportedLevels } from '@transitd/storage-fsm';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import { AutomaticRaise, highestLevel, holdingUp, judgeRaise, type MemberLevels } from './raise-decision.ts';
@@ -8,21 +9,19 @@ export interface ClusterLevels {
   /** Commits a raise of the level; refused unless this node is the active one. */
   readonly replica: Pick<Replica, 'commit'>;
   /** The level of the cluster, by the state of this node. */
-  readonly level: () => FeatureLevel;
+  readonly level: FeatureLevel;
   /** Every member but this node, by the levels that it announced last. */
-  readonly others: () => readonly MemberLevels[];
+  readonly others: readonly MemberLevels[];
   /** Runs a task while no member is admitted that could not follow a raise. @throws what the task throws */
-  readonly undisturbed: <T>(task: () => Promise<T>) => Promise<T>;
+  undisturbed<T>(task: () => Promise<T>): Promise<T>;
 }
 
-export interface FeatureLevelControlParts {
+interface FeatureLevelOptions {
   readonly levels: ClusterLevels;
-  /** The name of this node. */
-  readonly self: string;
-  /** How long all members must have supported a higher level before the active node raises it by itself, in ms; 0 for never. */
-  readonly raiseAfterMs: number;
-  readonly nowMs: () => number;
+  readonly config: Pick<Config, 'node_id' | 'feature_level_raise_after'>;
   readonly log: Logger;
+  /** The clock of the machine, unless replaced. */
+  readonly clock?: Pick<Clock, 'nowMs'>;
 }
 
 /** The feature level of the cluster, and the levels that its members support, as the active node knows them. */
@@ -39,16 +38,16 @@ export interface FeatureLevelStatus {
 
 /** Raises the feature level of the cluster, at the request of an operator or by itself. It succeeds only on the active node. */
 export class FeatureLevelControl {
-  readonly #parts: FeatureLevelControlParts;
+  readonly #options: Required<FeatureLevelOptions>;
   readonly #automatic: AutomaticRaise;
 
-  constructor(parts: FeatureLevelControlParts) {
-    this.#parts = parts;
-    this.#automatic = new AutomaticRaise(parts.raiseAfterMs);
+  constructor(options: FeatureLevelOptions) {
+    this.#options = { clock: systemClock, ...options };
+    this.#automatic = new AutomaticRaise(options.config.feature_level_raise_after);
   }
 
   get status(): FeatureLevelStatus {
-    const level = this.#parts.levels.level();
+    const level = this.#options.levels.level;
     const members = this.#members;
     return {
       level,
@@ -70,9 +69,9 @@ export class FeatureLevelControl {
    * @throws ClusterError `invalid_request` while a member has not announced that it supports the level; StoreError
    */
   raise(wanted?: FeatureLevel): Promise<FeatureLevel> {
-    const { levels, log } = this.#parts;
+    const { levels, log } = this.#options;
     return levels.undisturbed(async () => {
-      const present = levels.level();
+      const present = levels.level;
       const verdict = judgeRaise({ wanted, present }, this.#members);
       if ('refused' in verdict) throw new ClusterError('invalid_request', verdict.refused);
       if (verdict.to === present) return present;
@@ -82,19 +81,19 @@ export class FeatureLevelControl {
         { from: present, level: verdict.to, index },
         'raised the feature level: no member can go back to an earlier release',
       );
-      return levels.level();
+      return levels.level;
     });
   }
 
   /** Raises the level if that is due by itself; a periodic task of the active node. @throws as {@link raise} */
   async maintain(): Promise<void> {
-    const { levels, nowMs } = this.#parts;
-    const due = this.#automatic.due(this.#members, levels.level(), nowMs());
+    const { levels, clock } = this.#options;
+    const due = this.#automatic.due(this.#members, levels.level, clock.nowMs());
     if (due !== undefined) await this.raise(due);
   }
 
   get #members(): readonly MemberLevels[] {
-    const { levels, self } = this.#parts;
-    return [{ name: self, levels: supportedLevels }, ...levels.others()];
+    const { levels, config } = this.#options;
+    return [{ name: config.node_id, levels: supportedLevels }, ...levels.others];
   }
 }

@@ -1,3 +1,4 @@
+import type { Logger } from '@transitd/process';
 import type { ConfState, Driver, NodeId, TransferOutcome } from '@transitd/raft-core';
 import { type CommitResult, StoreError } from '@transitd/storage-fsm';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
@@ -8,23 +9,22 @@ import type { Standbys } from '../standbys/standbys.ts';
 import { LeadershipTransferred } from '../transport/leadership-transferred.ts';
 import { demotion, findMember, promotion, refuseTooFewVoters, removal, type VoterContact, wasRemoved } from './member-changes.ts';
 
-export interface MemberOperationsParts {
+export interface MemberOperationsOptions {
   readonly driver: Pick<Driver<CommitResult>, 'status' | 'consensus' | 'peers' | 'transfer'>;
   readonly changes: Pick<ConfigurationChanges, 'make'>;
   readonly standbys: Pick<Standbys, 'report' | 'servingEnded'>;
-  /** Members that this node is not connected to. Needed because a new leader counts silent members as active for an election timeout. */
-  readonly unconnected?: () => readonly NodeId[];
-  /** Called when a removal leaves voters that are unreachable and whose logs may name only removed nodes. */
-  readonly onIsolated?: (voters: readonly string[]) => void;
+  /** Names members that this node is not connected to: a new leader counts silent members as active for an election timeout. */
+  readonly transport: { readonly unconnected: readonly NodeId[] };
+  readonly log: Logger;
 }
 
 /** The membership changes that an operator asks for: remove, promote, demote. Only on the leader. */
 export class MemberOperations {
-  readonly #parts: MemberOperationsParts;
+  readonly #options: MemberOperationsOptions;
   readonly #knownNodes = new KnownNodes();
 
-  constructor(parts: MemberOperationsParts) {
-    this.#parts = parts;
+  constructor(options: MemberOperationsOptions) {
+    this.#options = options;
   }
 
   /**
@@ -46,7 +46,7 @@ export class MemberOperations {
    * @throws ClusterError, StoreError
    */
   async removeNode(id: NodeId, allowed: (conf: ConfState) => boolean = () => true): Promise<boolean> {
-    const { changes, standbys } = this.#parts;
+    const { changes, standbys } = this.#options;
     let removed = false;
     await changes.make((conf, membership) => {
       const change = allowed(conf)
@@ -68,33 +68,38 @@ export class MemberOperations {
     );
   }
 
+  /** Names the voters that are unreachable after a removal, and whose logs may name only removed nodes. */
   #warnOfIsolated(): void {
     const { members } = this.#membership;
-    const { voters } = this.#parts.driver.consensus().conf;
+    const { voters } = this.#options.driver.consensus().conf;
     const isolated = this.#knownNodes.isolated(
       voters,
       members.map(({ id }) => id),
       this.#connected,
     );
     const names = isolated.map((id) => members.find((one) => one.id === id)?.name ?? String(id));
-    if (names.length > 0) this.#parts.onIsolated?.(names);
+    if (names.length > 0)
+      this.#options.log.warn(
+        { voters: names },
+        'a voter that cannot be reached may know only nodes that have left: when it returns, it needs the signed membership list to rejoin. Remove it if it does not return',
+      );
   }
 
   get #connected(): ReadonlySet<NodeId> {
-    const away = new Set(this.#parts.unconnected?.());
+    const away = new Set(this.#options.transport.unconnected);
     return new Set(this.#membership.members.flatMap(({ id }) => (away.has(id) ? [] : [id])));
   }
 
   /** This node and the members heard within an election timeout. */
   get #active(): ReadonlySet<NodeId> {
-    const { driver } = this.#parts;
+    const { driver } = this.#options;
     return new Set([driver.status().nodeId, ...driver.peers().flatMap(({ id, active }) => (active ? [id] : []))]);
   }
 
   /** Promotes a member: it votes as soon as it has caught up. @throws ClusterError, StoreError */
   async promote(serverId: string): Promise<void> {
     const { id } = this.#requireMember(serverId);
-    await this.#parts.changes.make((_conf, membership) => promotion(membership, id));
+    await this.#options.changes.make((_conf, membership) => promotion(membership, id));
   }
 
   /**
@@ -104,12 +109,12 @@ export class MemberOperations {
   async demote(serverId: string): Promise<void> {
     const { id } = this.#requireMember(serverId);
     await this.#transferLeadershipIfSelf(id);
-    await this.#parts.changes.make((conf, membership) => demotion(conf, membership, { id, ...this.#contact() }));
+    await this.#options.changes.make((conf, membership) => demotion(conf, membership, { id, ...this.#contact() }));
   }
 
   /** Transfers leadership first when the leader itself is to lose its vote, so that the cluster is never without a leader. */
   async #transferLeadershipIfSelf(id: NodeId): Promise<void> {
-    const { driver } = this.#parts;
+    const { driver } = this.#options;
     const { nodeId, term } = driver.status();
     if (id !== nodeId) return;
     refuseTooFewVoters(driver.consensus().conf, id, this.#contact());
@@ -123,11 +128,11 @@ export class MemberOperations {
 
   #contact(): VoterContact {
     const active = this.#active;
-    return { self: this.#parts.driver.status().nodeId, isActive: (id) => active.has(id) };
+    return { self: this.#options.driver.status().nodeId, isActive: (id) => active.has(id) };
   }
 
   get #membership(): Membership {
-    return decodeMembership(this.#parts.driver.consensus().conf.context);
+    return decodeMembership(this.#options.driver.consensus().conf.context);
   }
 
   #member(serverId: string): Member | undefined {

@@ -1,13 +1,20 @@
 import { X509Certificate } from 'node:crypto';
 import { admission, type Bucket, type Rate } from '@transitd/access';
+import type { Clock } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
-import { type ClusterAuthority, isPair, makeRequest, signRequest } from '../membership/authority.ts';
+import { StoreError } from '@transitd/storage-fsm';
+import { isPair, makeRequest, signRequest } from '../membership/authority.ts';
 import { fingerprintOf, nameByAny, nameIn, renewalDue } from '../membership/certificate.ts';
+import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
+import type { MembershipList } from '../membership/membership-list.ts';
 import { isSameAuthority } from '../membership/rotation-phase.ts';
+import type { NodeRole } from '../ports/cluster-host.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import type { ClusterHandler } from '../transport/cluster-call.ts';
 import { ClusterCallError, type ClusterClient } from '../transport/cluster-client.ts';
+import { listCertificate } from './member-entries.ts';
+import type { SigningAuthority } from './signing-authority.ts';
 
 export const renewPath = '/cluster/renew';
 
@@ -16,31 +23,33 @@ const renewalRate: Rate = { rate: 5, intervalS: 50, blockIntervalS: 0 };
 /** Maximum length of a certificate request in PEM, which has some 500 characters. */
 const requestCharsMax = 4096;
 
-export interface RenewalOptions {
-  readonly clusterId: string;
-  /** Returns the signing authority. @throws StoreError `not_leader`, `sealed` and the like, when this node cannot sign */
-  readonly authority: () => Promise<ClusterAuthority>;
-  /** Lists the new certificate (`certificateSigned`); resolves when that is committed. @throws StoreError */
-  readonly list: (node: NodeId, fingerprint: string, authority: ClusterAuthority) => Promise<void>;
-  readonly now: () => Date;
-  /** A clock that is never set, in milliseconds, for the rate of requests. */
-  readonly monotonicNow: () => number;
-}
-
 /**
  * Answers `POST /cluster/renew {request}` with `{certificate}`, both PEM. The certificate is for the caller, and the membership lists it
  * before it is sent. A node may ask five times at once, then once in ten seconds.
  */
-export function renewalHandler({ clusterId, authority, list, now, monotonicNow }: RenewalOptions): ClusterHandler {
+export function renewalHandler({
+  role,
+  authority,
+  changes,
+  clock,
+}: {
+  readonly role: Pick<NodeRole, 'isActive'>;
+  readonly authority: Pick<SigningAuthority, 'clusterId' | 'readOrMake'>;
+  readonly changes: Pick<ConfigurationChanges, 'make'>;
+  readonly clock: Clock;
+}): ClusterHandler {
   const buckets = new Map<NodeId, Bucket>();
   return async ({ from, body }) => {
-    const { bucket, admitted } = admission(buckets.get(from), renewalRate, monotonicNow());
+    const { bucket, admitted } = admission(buckets.get(from), renewalRate, clock.nowMs());
     buckets.set(from, bucket);
     if (!admitted) return { status: 429, json: { errors: ['this node renews its certificate too often: try again in 10 s'] } };
     const request = requestIn(body);
-    const signing = await authority();
-    const certificate = await signRequest(signing, { request, nodeId: from, clusterId, now: now() });
-    await list(from, fingerprintOf(new X509Certificate(certificate)), signing);
+    if (!role.isActive) throw new StoreError('not_leader', 'this node is not the active one');
+    const signing = await authority.readOrMake();
+    const { clusterId } = authority;
+    const certificate = await signRequest(signing, { request, nodeId: from, clusterId, now: new Date(clock.utcMs()) });
+    const fingerprint = fingerprintOf(new X509Certificate(certificate));
+    await listCertificate(changes, from, { fingerprint, authority: signing });
     return { status: 200, json: { certificate } };
   };
 }
@@ -105,18 +114,19 @@ function certificateIn(json: unknown): string {
 export const isOfFormerAuthority = ({ authority }: NodeIdentity, current: string | undefined): boolean =>
   current !== undefined && !isSameAuthority(authority, current);
 
-export interface RenewalParts {
+/** Puts a new identity of this node in force. */
+export interface IdentityUser {
+  /** Stores the identity, and uses it from the next connection on. @throws errors of the file system; StartError */
+  useIdentity(identity: NodeIdentity): Promise<void>;
+}
+
+interface RenewalOptions {
   readonly client: Pick<ClusterClient, 'post'>;
-  readonly identity: () => NodeIdentity | undefined;
-  readonly authorities: () => readonly X509Certificate[];
-  /** Returns the certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation. */
-  readonly authority: () => string | undefined;
-  /** Returns the leader; undefined while none is known, and on the leader, which certifies itself. */
-  readonly leader: () => NodeId | undefined;
-  /** Stores an identity and puts it in force. */
-  readonly setIdentity: (identity: NodeIdentity) => Promise<void>;
-  /** UTC, in milliseconds since 1970. */
-  readonly now: () => number;
+  readonly membershipList: Pick<MembershipList, 'identity' | 'authorities' | 'committedAuthority'>;
+  /** The leader itself certifies itself. */
+  readonly leader: { readonly present: { readonly id: NodeId } | undefined };
+  readonly port: IdentityUser;
+  readonly clock: Pick<Clock, 'utcMs'>;
 }
 
 const answerWithinMs = 10_000;
@@ -131,27 +141,30 @@ const retryMs = 60_000;
  * does no harm: the present certificate stays valid until the new one is used, and the next renewal replaces the unused certificate.
  */
 export class Renewal {
-  readonly #parts: RenewalParts;
+  readonly #options: RenewalOptions;
   /** Time of the last attempt, and the authority that signed then. */
   #tried: { readonly ms: number; readonly authority: string | undefined } | undefined;
 
-  constructor(parts: RenewalParts) {
-    this.#parts = parts;
+  constructor(options: RenewalOptions) {
+    this.#options = options;
   }
 
   /** Renews the certificate if due; returns whether it was replaced. @throws as {@link renewIdentity} */
   async renewIfDue(): Promise<boolean> {
-    const { client, identity: present, authorities, authority, leader: leading, setIdentity, now } = this.#parts;
-    const [identity, leader] = [present(), leading()];
-    if (identity === undefined || leader === undefined) return false;
-    const signing = authority();
-    const isDue = renewalDue(new X509Certificate(identity.certificate), now()) || isOfFormerAuthority(identity, signing);
+    const { client, membershipList, leader, port, clock } = this.#options;
+    const [{ identity }, present, nowMs] = [membershipList, leader.present, clock.utcMs()];
+    if (identity === undefined || present === undefined) return false;
+    const signing = membershipList.committedAuthority;
+    const isDue = renewalDue(new X509Certificate(identity.certificate), nowMs) || isOfFormerAuthority(identity, signing);
     const tried = this.#tried;
-    const isTooSoon = tried !== undefined && tried.authority === signing && Math.abs(now() - tried.ms) < retryMs;
+    const isTooSoon = tried !== undefined && tried.authority === signing && Math.abs(nowMs - tried.ms) < retryMs;
     if (!isDue || isTooSoon) return false;
-    this.#tried = { ms: now(), authority: signing };
+    this.#tried = { ms: nowMs, authority: signing };
+    const { authorities } = membershipList;
     try {
-      await setIdentity(await renewIdentity(client, { identity, authorities: authorities(), leader, timeoutMs: answerWithinMs }));
+      await port.useIdentity(
+        await renewIdentity(client, { identity, authorities, leader: present.id, timeoutMs: answerWithinMs }),
+      );
     } catch (error) {
       if (error instanceof ClusterCallError && error.code === 'not_sent') this.#tried = undefined; // no certificate was listed
       throw error;

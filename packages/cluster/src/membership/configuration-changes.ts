@@ -1,5 +1,7 @@
+import { oneAtATime } from '@transitd/event-loop';
 import type { ConfChange, ConfRefusalReason, ConfState, Driver, ProposalOutcome } from '@transitd/raft-core';
 import { type CommitResult, StoreError } from '@transitd/storage-fsm';
+import type { Pauses } from '../ports/pauses.ts';
 import { decodeMembership, encodeMembership, type Membership } from './membership.ts';
 
 /** A membership change: new roles of members, and the new membership. */
@@ -14,12 +16,12 @@ const [attemptsMax, retryMs] = [50, 100];
 /** Changes the cluster's Raft configuration, one change at a time; only on the leader. */
 export class ConfigurationChanges {
   readonly #driver: Driver<CommitResult>;
-  readonly #pause: (ms: number) => Promise<void>;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #pauses: Pick<Pauses, 'pause'>;
+  readonly #exclusively = oneAtATime();
 
-  constructor(driver: Driver<CommitResult>, pause: (ms: number) => Promise<void>) {
+  constructor(driver: Driver<CommitResult>, pauses: Pick<Pauses, 'pause'>) {
     this.#driver = driver;
-    this.#pause = pause;
+    this.#pauses = pauses;
   }
 
   /**
@@ -28,9 +30,7 @@ export class ConfigurationChanges {
    * @throws StoreError
    */
   make(decide: (conf: ConfState, membership: Membership) => MemberChange | undefined): Promise<void> {
-    const made = this.#last.then(() => this.#make(decide));
-    this.#last = made.catch(() => undefined);
-    return made;
+    return this.#exclusively(() => this.#make(decide));
   }
 
   /**
@@ -38,9 +38,7 @@ export class ConfigurationChanges {
    * @throws what the task throws
    */
   between<T>(task: (membership: Membership) => Promise<T>): Promise<T> {
-    const done = this.#last.then(() => task(decodeMembership(this.#driver.consensus().conf.context)));
-    this.#last = done.catch(() => undefined);
-    return done;
+    return this.#exclusively(() => task(decodeMembership(this.#driver.consensus().conf.context)));
   }
 
   async #make(decide: (conf: ConfState, membership: Membership) => MemberChange | undefined): Promise<void> {
@@ -60,7 +58,7 @@ export class ConfigurationChanges {
       const { reason } = outcome;
       if (reason === 'confInvalid') throw new StoreError('stopped', 'this membership change is invalid');
       if (reason !== 'confPending' && reason !== 'busy') throw new StoreError('not_leader', 'this node is not the leader');
-      await this.#pause(retryMs);
+      await this.#pauses.pause(retryMs);
     }
     throw new StoreError('busy', 'an earlier membership change is not committed yet');
   }

@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { requireOwnerOnly, StartError } from '@transitd/process';
-import { syncDirectory } from '@transitd/storage-fsm';
 import { isPair } from './authority.ts';
 import { nameIn } from './certificate.ts';
 import { type Member, parseMembers } from './membership.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** The certificate and key with which a node authenticates to its peers. */
 export interface NodeIdentity {
@@ -58,17 +58,10 @@ function identityIn(text: string): NodeIdentity | undefined {
 }
 
 /** Replaces the identity in a data directory, atomically and durably. @throws errors of the file system */
-export async function writeIdentity(directory: string, identity: NodeIdentity): Promise<void> {
+export function writeIdentity(directory: string, identity: NodeIdentity): Promise<void> {
   const { key, certificate, authority, membersAtJoin: seeds } = identity;
-  const path = join(directory, fileName);
-  await rm(`${path}.new`, { force: true });
-  const file = await open(`${path}.new`, 'wx', 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify({ format, key, certificate, authority, seeds }, undefined, 2)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
-  await syncDirectory(directory);
+  return replaceFile(
+    join(directory, fileName),
+    `${JSON.stringify({ format, key, certificate, authority, seeds }, undefined, 2)}\n`,
+  );
 }

@@ -1,22 +1,14 @@
-import { open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { type Logger, LogLimit } from '@transitd/process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { oneAtATime } from '@transitd/event-loop';
+import { LogLimit } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
-import { syncDirectory } from '@transitd/storage-fsm';
+import type { ClusterHost } from '../ports/cluster-host.ts';
 import type { MembershipList } from './membership-list.ts';
+import { replaceFile } from './replace-file.ts';
 import { judgeList, ListRefused, type ListVerdict, openList, type VerifiedList } from './signed-list.ts';
 
-export interface MembershipListSyncParts {
-  /** The data directory. */
-  readonly directory: string;
-  readonly clusterId: string;
-  readonly membershipList: MembershipList;
-  readonly log: Logger;
-  /** The members known to this node may have changed. */
-  readonly onMembers: () => void;
-  /** Called when a list is refused because this node knows other members at the same index. */
-  readonly onConflict: () => void;
-}
+type ListHost = Pick<ClusterHost, 'directory' | 'log' | 'events' | 'observer'>;
 
 const fileName = 'membership-list.json';
 
@@ -32,15 +24,19 @@ export interface Caller {
  * eligibility.
  */
 export class MembershipListSync {
-  readonly #parts: MembershipListSyncParts;
+  readonly #host: ListHost;
+  readonly #membershipList: MembershipList;
+  readonly #clusterId: string;
   readonly #logLimit: LogLimit;
   #newest: VerifiedList | undefined;
   /** Lists are handled one at a time, so that an older one never overwrites a newer one. */
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #exclusively = oneAtATime();
 
-  constructor(parts: MembershipListSyncParts) {
-    this.#parts = parts;
-    this.#logLimit = new LogLimit({ log: parts.log, nowMs: () => performance.now() });
+  constructor(host: ListHost, membershipList: MembershipList, clusterId: string) {
+    this.#host = host;
+    this.#membershipList = membershipList;
+    this.#clusterId = clusterId;
+    this.#logLimit = new LogLimit({ log: host.log });
   }
 
   /** The newest signed membership list that this node has accepted; undefined before the first. */
@@ -50,16 +46,16 @@ export class MembershipListSync {
 
   /** Reads the stored list. A list that cannot be read is logged; the next accepted list replaces it. */
   async open(): Promise<void> {
-    const { directory, clusterId, membershipList, log } = this.#parts;
+    const membershipList = this.#membershipList;
     try {
-      const stored: unknown = JSON.parse(await readFile(join(directory, fileName), 'utf8'));
+      const stored: unknown = JSON.parse(await readFile(join(this.#host.directory, fileName), 'utf8'));
       const list = openList(stored, membershipList.authorities);
-      if (list.clusterId !== clusterId) throw new ListRefused('it belongs to another cluster');
+      if (list.clusterId !== this.#clusterId) throw new ListRefused('it belongs to another cluster');
       this.#newest = list;
       membershipList.useSignedList(list);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT' || membershipList.identity === undefined) return;
-      log.warn(
+      this.#host.log.warn(
         { reason: (error as Error).message },
         `${fileName} cannot be used: this node continues without a signed membership list until another member sends one`,
       );
@@ -71,29 +67,23 @@ export class MembershipListSync {
    * @throws ListRefused when the list is malformed or not signed by this cluster's authority; errors of the file system
    */
   receive(list: unknown, caller: Caller): Promise<ListVerdict> {
-    return this.#oneAtATime(() => this.#judge(openList(list, this.#parts.membershipList.authorities), caller));
+    return this.#exclusively(() => this.#judge(openList(list, this.#membershipList.authorities), caller));
   }
 
   /** Stores a list that this node has signed. @throws errors of the file system */
   storeSigned(list: VerifiedList, self: NodeId): Promise<ListVerdict> {
-    return this.#oneAtATime(() => this.#judge(list, { id: self }));
-  }
-
-  #oneAtATime<T>(task: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(task);
-    this.#last = done.catch(() => undefined);
-    return done;
+    return this.#exclusively(() => this.#judge(list, { id: self }));
   }
 
   async #judge(list: VerifiedList, caller: Caller): Promise<ListVerdict> {
-    const { clusterId, membershipList, directory, onMembers } = this.#parts;
+    const [membershipList, clusterId] = [this.#membershipList, this.#clusterId];
     const verdict = judgeList(list, { clusterId, newest: this.#newest, committed: membershipList.committed, caller });
     if (verdict === 'conflict') this.#reportConflict(list, caller);
     if (verdict !== 'take') return verdict;
-    await store(join(directory, fileName), list);
+    await replaceFile(join(this.#host.directory, fileName), `${JSON.stringify(list.signed)}\n`);
     this.#newest = list;
     if (membershipList.useSignedList(list))
-      this.#parts.log.info(
+      this.#host.log.info(
         {
           from: caller.id,
           index: list.index,
@@ -102,32 +92,17 @@ export class MembershipListSync {
         },
         'a signed membership list names members that the log of this node does not hold yet: this node admits them to its cluster port',
       );
-    onMembers(); // also for the same members: their certificates or addresses may have changed
+    this.#host.events.emit('members'); // also for the same members: their certificates or addresses may have changed
     return verdict;
   }
 
   #reportConflict({ index }: VerifiedList, { id }: Caller): void {
-    const { onConflict } = this.#parts;
     this.#logLimit.write(
       'error',
       `conflict ${id}`,
       { from: id, index },
       'refused the membership list of a node: it names other members at an index that this node knows, so two histories exist under this cluster id, for example because disks were rolled back. Find out which nodes hold the right one and stop the others',
     );
-    onConflict();
+    this.#host.observer.membershipConflict();
   }
-}
-
-/** Replaces the file, atomically and durably. @throws errors of the file system */
-async function store(path: string, { signed }: VerifiedList): Promise<void> {
-  await rm(`${path}.new`, { force: true });
-  const file = await open(`${path}.new`, 'wx', 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify(signed)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
-  await syncDirectory(dirname(path));
 }

@@ -1,38 +1,50 @@
-import type { Barrier } from '@transitd/barrier';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Config } from '@transitd/configuration';
 import type { Logger, NodeObserver } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
-import type { Storage } from './storage-port.ts';
+import type { MemberEvents } from './member-events.ts';
 
-/** The node that runs the cluster code: its configuration, state and callbacks. */
+/** The node that runs the cluster code. */
 export interface ClusterHost {
   readonly config: Config;
   readonly log: Logger;
+  readonly observer: NodeObserver;
   /** The data directory. */
   readonly directory: string;
-  /** URL of this node's API. */
-  readonly apiAddress: () => string;
-  /** Whether this node leads and serves. */
-  readonly isActive: () => boolean;
-  /** Whether this node has its keys and its services are loaded. */
-  readonly isUnsealed: () => boolean;
-  /** State digest mismatch: this node's records differ from the active node's. */
-  readonly onDigestMismatch: () => void;
-  /** The earlier heartbeats no longer let this node serve as a performance standby. */
-  readonly onHeartbeatsForgotten: () => void;
-  /** The disk lacks entries that this node acknowledged: the process must end. */
-  readonly onFatal: (error: Error) => void;
-  /** This node was removed from the cluster. */
-  readonly onRemoved: () => void;
-  readonly observer: NodeObserver;
-  /** Returns this node's report on itself, as JSON; other members ask for it. */
-  readonly report: () => Promise<object>;
+  /** Where clients reach this node; the URL is empty until its first listener accepts connections. */
+  readonly api: { readonly url: string };
+  readonly events: MemberEvents;
+  /** Handles the requests that other nodes forward to this one. */
+  readonly forwarded: ForwardedRequests;
+  /** The process must end: an invariant was violated, or the disk failed or lacks entries that this node acknowledged. */
+  onFatal(error: Error): void;
 }
 
-/** The opened storage and barrier of this node, and its ids. */
-export interface LocalNode {
-  readonly storage: Storage;
-  readonly barrier: Barrier;
-  readonly nodeId: NodeId;
-  readonly clusterId: string;
+/** Whether this node is the active one, and whether it has its keys. Both change at any time. */
+export interface NodeRole {
+  /** This node leads, has applied an entry of its term, and serves. */
+  readonly isActive: boolean;
+  /** The barrier is unsealed and the services are loaded. */
+  readonly isUnsealed: boolean;
+}
+
+/**
+ * The handler of requests that other nodes forward to this one. The server sets it when it starts, before or after the cluster port opens.
+ */
+export class ForwardedRequests {
+  #handler: ((req: IncomingMessage, res: ServerResponse, from: NodeId) => void) | undefined;
+
+  serve(handler: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void): void {
+    this.#handler = handler;
+  }
+
+  handle(req: IncomingMessage, res: ServerResponse, from: NodeId): void {
+    if (this.#handler === undefined) res.destroy();
+    else this.#handler(req, res, from);
+  }
+}
+
+/** Makes this node's report on itself, as JSON; other members ask for it. */
+export interface ReportSource {
+  report(): Promise<object>;
 }

@@ -34,7 +34,7 @@ export interface Engine {
   /** Time of the last clock jump, by the monotonic clock. Everything granted before it is void. */
   clockJumpedMs(): number;
   /** Whether less than the reserve is free on the data disk. */
-  readonly diskLow: () => boolean;
+  diskLow(): boolean;
   /** Time for which a write to this node's disk has hung, in ms; 0 if none hangs. */
   readonly diskStalledMs: number;
   /** The longest time from the end of an active node until another one is elected, in ms. */
@@ -50,8 +50,14 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
+/** The engine outside of this process: consensus and records in etcd. */
+export interface OutsideEngine extends Engine {
+  readonly kind: 'etcd';
+}
+
 /** The engine in this process: consensus by Raft, records in the data directory. */
 export interface Storage extends Engine {
+  readonly kind: 'raft';
   readonly driver: Driver<CommitResult>;
   readonly machine: KeyValueMachine;
   readonly snapshots: NodeSnapshots;
@@ -67,8 +73,12 @@ export interface MembershipPorts extends Pick<DriverOptions, 'onRemoved' | 'remo
   readonly link: SnapshotLink;
   /** A snapshot could not be fetched from a peer. */
   onFetchFailed(error: Error): void;
-  /** Returns the names of voters whose disks are below their reserve, if the other voters are no quorum; otherwise none. */
-  lowDisks(): readonly string[];
+  /**
+   * Returns the names of voters whose disks are below their reserve, if the other voters are no quorum. Returns none otherwise, and on
+   * every node except the leader.
+   * @param diskLow - whether the disk of this node is below its reserve
+   */
+  lowDisks(driver: Pick<Driver<CommitResult>, 'consensus' | 'status'>, diskLow: boolean): readonly string[];
   peers(parts: {
     readonly nodeId: NodeId;
     readonly incarnation: number;

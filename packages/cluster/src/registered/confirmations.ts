@@ -1,15 +1,18 @@
+import type { Clock } from '@transitd/process';
 import { type LogIndex, type NodeId, outlasting } from '@transitd/raft-core';
+import type { Pauses } from '../ports/pauses.ts';
 
-export interface ConfirmationsParts {
+export interface ConfirmationsOptions {
   /** How long a node may serve a state after it has asked whether the state is the newest, by that node's clock. */
   readonly servesForMs: number;
-  readonly nowMs: () => number;
-  /** The other nodes that may serve from their own state. A node that is not named here serves nothing older than any commit so far. */
-  readonly others: () => readonly NodeId[];
+  readonly clock: Pick<Clock, 'nowMs'>;
+  /** This node. */
+  readonly self: NodeId;
+  /** All nodes that may serve from their own state. A node that is not named here serves nothing older than any commit so far. */
+  readonly nodes: { readonly ids: readonly NodeId[] };
   /** Asks a node to confirm that it has applied `index`; resolves with its applied index. Any failure rejects. */
   readonly confirm: (id: NodeId, index: LogIndex) => Promise<LogIndex>;
-  /** Resolves after about this time. */
-  readonly pause: (ms: number) => Promise<void>;
+  readonly pauses: Pick<Pauses, 'pause'>;
 }
 
 const retryMs = 50;
@@ -20,25 +23,30 @@ const retryMs = 50;
  * earlier shortens the wait.
  */
 export class Confirmations {
-  readonly #parts: ConfirmationsParts;
+  readonly #options: ConfirmationsOptions;
 
-  constructor(parts: ConfirmationsParts) {
-    this.#parts = parts;
+  constructor(options: ConfirmationsOptions) {
+    this.#options = options;
   }
 
   /** Resolves when no other node can serve a state from before `index`, which this node has applied. */
   async confirmed(index: LogIndex): Promise<void> {
-    const { nowMs, servesForMs, others } = this.#parts;
-    const endMs = nowMs() + outlasting(servesForMs);
-    await Promise.all(others().map((id) => this.#confirmedBy(id, index, endMs)));
+    const { clock, servesForMs } = this.#options;
+    const endMs = clock.nowMs() + outlasting(servesForMs);
+    await Promise.all(this.#others.map((id) => this.#confirmedBy(id, index, endMs)));
   }
 
   async #confirmedBy(id: NodeId, index: LogIndex, endMs: number): Promise<void> {
-    const { nowMs, others, confirm, pause } = this.#parts;
-    while (nowMs() <= endMs && others().includes(id)) {
-      const applied = await Promise.race([confirm(id, index).catch(() => undefined), pause(endMs - nowMs() + 1)]);
+    const { clock, confirm, pauses } = this.#options;
+    while (clock.nowMs() <= endMs && this.#others.includes(id)) {
+      const applied = await Promise.race([confirm(id, index).catch(() => undefined), pauses.pause(endMs - clock.nowMs() + 1)]);
       if (typeof applied === 'number' && applied >= index) return;
-      await pause(Math.min(retryMs, endMs - nowMs() + 1));
+      await pauses.pause(Math.min(retryMs, endMs - clock.nowMs() + 1));
     }
+  }
+
+  get #others(): readonly NodeId[] {
+    const { self, nodes } = this.#options;
+    return nodes.ids.filter((id) => id !== self);
   }
 }

@@ -1,11 +1,14 @@
+import type { NodeObserver } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
+import type { ClusterHost } from '../ports/cluster-host.ts';
 import { Heartbeats } from '../standbys/heartbeats.ts';
 
-export interface FreshnessParts {
-  readonly intervalMs: number;
+/** Where the index of the newest commit of any node can be read. */
+export interface CommitSource {
+  /** For metrics. */
+  readonly name: string;
   /** Reads the index of the newest commit of any node, linearizably. Any failure rejects. */
-  readonly newestIndex: () => Promise<LogIndex>;
-  readonly onAnswer: (durationMs: number | undefined) => void;
+  newestIndex(): Promise<LogIndex>;
 }
 
 /** Maximum number of questions without an answer. */
@@ -17,17 +20,21 @@ const inFlightMax = 4;
  */
 export class Freshness {
   readonly heartbeats: Heartbeats;
-  readonly #parts: FreshnessParts;
+  readonly #source: CommitSource;
+  readonly #observer: NodeObserver;
+  readonly #intervalMs: number;
   #timer: NodeJS.Timeout | undefined;
   #inFlight = 0;
 
-  constructor(parts: FreshnessParts) {
-    this.#parts = parts;
-    this.heartbeats = new Heartbeats(parts.intervalMs, performance.now());
+  constructor(source: CommitSource, { config, observer }: Pick<ClusterHost, 'config' | 'observer'>) {
+    this.#source = source;
+    this.#observer = observer;
+    this.#intervalMs = config.cluster_heartbeat_interval;
+    this.heartbeats = new Heartbeats(this.#intervalMs, performance.now());
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.ask(), this.#parts.intervalMs);
+    this.#timer ??= setInterval(() => void this.ask(), this.#intervalMs);
     void this.ask();
   }
 
@@ -40,18 +47,18 @@ export class Freshness {
   async ask(): Promise<void> {
     if (this.#inFlight >= inFlightMax) return;
     this.#inFlight += 1;
-    const { newestIndex, onAnswer } = this.#parts;
+    const { name } = this.#source;
     const sentMs = performance.now();
     try {
-      const commitIndex = await newestIndex();
+      const commitIndex = await this.#source.newestIndex();
       const receivedMs = performance.now();
       const utcMs = Date.now(); // no other clock is compared
       const replication = { performance: 'disabled', disasterRecovery: 'disabled' } as const;
       this.heartbeats.answered({ commitIndex, utcMs, replication }, { sentMs, receivedMs, receivedUtcMs: utcMs });
-      onAnswer(receivedMs - sentMs);
+      this.#observer.heartbeatAnswered(name, receivedMs - sentMs);
     } catch {
       this.heartbeats.failed({ sentMs, nowMs: performance.now() });
-      onAnswer(undefined);
+      this.#observer.heartbeatFailed(name);
     } finally {
       this.#inFlight -= 1;
     }

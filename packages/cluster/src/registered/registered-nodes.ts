@@ -1,34 +1,44 @@
 import type { NodeId } from '@transitd/raft-core';
 import type { ClusterAuthority } from '../membership/authority.ts';
+import type { NodeIdentity } from '../membership/identity.ts';
 import type { ListedNode, Member } from '../membership/membership.ts';
 import { readNodeRecord } from './node-record.ts';
 
-export interface RegisteredNodesParts {
-  readonly clusterId: string;
-  /** The records of all known nodes, this one included, by their ids. A changed record is another object. */
-  readonly records: () => ReadonlyMap<NodeId, Uint8Array>;
+/** The records of all known nodes, this one included, by their ids. A changed record is another object. */
+interface NodeRecords {
+  readonly nodes: ReadonlyMap<NodeId, Uint8Array>;
 }
 
 /** The nodes of a cluster that have made themselves known, as far as their records are authentic. */
 export class RegisteredNodes {
-  readonly #parts: RegisteredNodesParts;
+  readonly #clusterId: string;
+  readonly #records: NodeRecords;
   readonly #read = new Map<NodeId, { readonly record: Uint8Array; readonly node: Member | undefined }>();
-  #authority: Pick<ClusterAuthority, 'certificate'> | undefined;
+  #identity: NodeIdentity | undefined;
 
-  constructor(parts: RegisteredNodesParts) {
-    this.#parts = parts;
+  constructor(clusterId: string, records: NodeRecords) {
+    this.#clusterId = clusterId;
+    this.#records = records;
   }
 
-  /** The authority of the nodes' certificates; undefined while this node is sealed. Without it, no node is known. */
-  set authority(authority: Pick<ClusterAuthority, 'certificate'> | undefined) {
-    if (authority?.certificate === this.#authority?.certificate) return;
-    this.#authority = authority;
-    this.#read.clear();
+  /** The certificate of this node and that of the authority of all nodes; undefined while this node is sealed: then no node is known. */
+  get identity(): NodeIdentity | undefined {
+    return this.#identity;
+  }
+
+  set identity(identity: NodeIdentity | undefined) {
+    if (identity?.authority !== this.#identity?.authority) this.#read.clear();
+    this.#identity = identity;
+  }
+
+  requireIdentity(): NodeIdentity {
+    if (this.#identity === undefined) throw new Error('this node is sealed, so it has no certificate');
+    return this.#identity;
   }
 
   /** The ids of all records, authentic or not. */
   get ids(): readonly NodeId[] {
-    return [...this.#parts.records().keys()];
+    return [...this.#records.nodes.keys()];
   }
 
   get members(): readonly Member[] {
@@ -36,14 +46,15 @@ export class RegisteredNodes {
   }
 
   member(id: NodeId): Member | undefined {
-    const record = this.#parts.records().get(id);
-    if (record === undefined || this.#authority === undefined) {
+    const record = this.#records.nodes.get(id);
+    if (record === undefined || this.#identity === undefined) {
       this.#read.delete(id);
       return undefined;
     }
     let read = this.#read.get(id);
     if (read?.record !== record) {
-      read = { record, node: readNodeRecord(record, { nodeId: id, clusterId: this.#parts.clusterId }, this.#authority) };
+      const authority = { certificate: this.#identity.authority };
+      read = { record, node: readNodeRecord(record, { nodeId: id, clusterId: this.#clusterId }, authority) };
       this.#read.set(id, read);
     }
     return read.node;
@@ -57,14 +68,14 @@ export class RegisteredNodes {
     { id, name, clusterAddress }: Pick<Member, 'id' | 'name' | 'clusterAddress'>,
     authority: Pick<ClusterAuthority, 'certificate'>,
   ): Member | undefined {
-    const { clusterId, records } = this.#parts;
-    return [...records()]
+    const clusterId = this.#clusterId;
+    return [...this.#records.nodes]
       .flatMap(([nodeId, record]) => readNodeRecord(record, { nodeId, clusterId }, authority) ?? [])
       .find((one) => one.id !== id && one.name === name && one.clusterAddress !== clusterAddress);
   }
 
   /** Returns the node with this certificate. @param fingerprint - as in `Member.certificate` */
-  listed(fingerprint: string): ListedNode | undefined {
+  memberState(fingerprint: string): ListedNode | undefined {
     const node = this.members.find(({ certificate }) => certificate === fingerprint);
     return node && { id: node.id, memberState: 'member' };
   }

@@ -1,5 +1,6 @@
 import { type HeartbeatTimes, isFresh, type ReplicationModes } from '@transitd/health';
 import type { LogIndex, Term } from '@transitd/raft-core';
+import { MemberEvents } from '../ports/member-events.ts';
 import type { HeartbeatReply } from './heartbeat-wire.ts';
 
 interface Answered {
@@ -13,7 +14,7 @@ interface Answered {
  */
 export class Heartbeats {
   readonly #intervalMs: number;
-  readonly #onRestart: () => void;
+  readonly #events: Pick<MemberEvents, 'emit'>;
   #sinceMs: number;
   #durationMs = 0;
   #clockSkewMs = 0;
@@ -25,10 +26,9 @@ export class Heartbeats {
   /** The newest term in which another node leads, and when this node learned of it. */
   #led: { readonly term: Term; readonly sinceMs: number } | undefined;
 
-  /** @param onRestart - called when the answers are forgotten */
-  constructor(intervalMs: number, nowMs: number, onRestart: () => void = () => undefined) {
+  constructor(intervalMs: number, nowMs: number, events: Pick<MemberEvents, 'emit'> = new MemberEvents()) {
     this.#intervalMs = intervalMs;
-    this.#onRestart = onRestart;
+    this.#events = events;
     this.#sinceMs = nowMs;
   }
 
@@ -39,7 +39,7 @@ export class Heartbeats {
     this.#appliedSentMs = undefined;
     this.#awaiting = [];
     this.#replication = undefined;
-    this.#onRestart();
+    this.#events.emit('heartbeatsForgotten');
   }
 
   answered(

@@ -1,5 +1,7 @@
+import type { Clock } from '@transitd/process';
 import { type LogIndex, type NodeId, outlasting, type Term } from '@transitd/raft-core';
 import type { LevelRange } from '@transitd/storage-fsm';
+import type { Pauses } from '../ports/pauses.ts';
 
 /** A node's report about itself in a heartbeat. */
 export interface StandbyReport {
@@ -24,11 +26,10 @@ export interface StandbyReport {
 export interface StandbysOptions {
   /** How long a node may serve after an answered heartbeat, by that node's clock. */
   readonly servesForMs: number;
-  readonly nowMs: () => number;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly pauses: Pick<Pauses, 'pause'>;
   /** Asks a node to confirm that it has applied `index`; resolves with its applied index. Any failure rejects. */
   readonly confirm: (id: NodeId, index: LogIndex) => Promise<LogIndex>;
-  /** Resolves after about this time. */
-  readonly pause: (ms: number) => Promise<void>;
 }
 
 interface Standby extends StandbyReport {
@@ -69,7 +70,7 @@ export class Standbys {
   /** Records that `leader` leads. Any permission to serve that `leader` got as a standby was granted before now. */
   leaderFound(leader: NodeId, term: Term): void {
     if (this.#followed?.term === term) return;
-    this.#followed = { id: leader, term, sinceMs: this.#options.nowMs() };
+    this.#followed = { id: leader, term, sinceMs: this.#options.clock.nowMs() };
   }
 
   /**
@@ -82,18 +83,18 @@ export class Standbys {
   termBegins(others: () => readonly NodeId[], termBefore: Term): void {
     const followed = this.#followed;
     const isNewest = followed !== undefined && termBefore <= followed.term;
-    const isOver = isNewest && followed.sinceMs + this.#servesAtMostMs < this.#options.nowMs();
+    const isOver = isNewest && followed.sinceMs + this.#servesAtMostMs < this.#options.clock.nowMs();
     this.#formerLeader = isOver ? followed.id : undefined;
     this.#known.clear();
     this.#confirmedWithoutHeartbeat.clear();
     this.#waitedForIndex = 0;
-    this.#termStartMs = this.#options.nowMs();
+    this.#termStartMs = this.#options.clock.nowMs();
     this.#others = others;
   }
 
   /** Records a heartbeat of a standby. Call this before the heartbeat is answered, because the answer permits the standby to serve. */
   heartbeatReceived(id: NodeId, report: StandbyReport): void {
-    const heardMs = this.#options.nowMs();
+    const heardMs = this.#options.clock.nowMs();
     const servingMs = report.serves ? heardMs : this.#known.get(id)?.servingMs;
     this.#known.set(id, { ...report, heardMs, servingMs });
   }
@@ -101,7 +102,7 @@ export class Standbys {
   /** Returns the newest report of a node in this term, and its age. */
   report(id: NodeId): (StandbyReport & { readonly agoMs: number }) | undefined {
     const known = this.#known.get(id);
-    return known && { ...known, agoMs: this.#options.nowMs() - known.heardMs };
+    return known && { ...known, agoMs: this.#options.clock.nowMs() - known.heardMs };
   }
 
   /** Resolves when no node can serve a state from before `index`. */
@@ -114,7 +115,7 @@ export class Standbys {
 
   /** Resolves when a node's permission to serve has expired. Call this only after the node's heartbeats are no longer answered. */
   async servingEnded(id: NodeId): Promise<void> {
-    while (this.#mayServe(id)) await this.#options.pause(this.#servesUntilMs(id) - this.#options.nowMs() + 1);
+    while (this.#mayServe(id)) await this.#options.pauses.pause(this.#servesUntilMs(id) - this.#options.clock.nowMs() + 1);
   }
 
   /**
@@ -122,23 +123,23 @@ export class Standbys {
    * `index`, and a standby serves only once it has applied that.
    */
   async #confirmedBy(id: NodeId, index: LogIndex): Promise<void> {
-    const { nowMs, pause } = this.#options;
+    const { clock, pauses } = this.#options;
     const untilMs = this.#servesUntilMs(id);
-    while (nowMs() <= untilMs && this.#appliedBy(id) < index) {
+    while (clock.nowMs() <= untilMs && this.#appliedBy(id) < index) {
       let confirming = this.#confirming.get(id);
       if (confirming === undefined) {
         confirming = this.#confirm(id).finally(() => this.#confirming.delete(id));
         this.#confirming.set(id, confirming);
       }
-      await Promise.race([confirming, pause(untilMs - nowMs() + 1)]);
+      await Promise.race([confirming, pauses.pause(untilMs - clock.nowMs() + 1)]);
     }
   }
 
   /** One request serves all waiting callers; those that arrive while it is in flight share the next one. */
   async #confirm(id: NodeId): Promise<void> {
-    const { confirm, pause } = this.#options;
+    const { confirm, pauses } = this.#options;
     const applied = await confirm(id, this.#waitedForIndex).catch(() => undefined);
-    if (applied === undefined) return pause(confirmRetryMs);
+    if (applied === undefined) return pauses.pause(confirmRetryMs);
     const known = this.#known.get(id);
     if (known !== undefined) this.#known.set(id, { ...known, appliedIndex: Math.max(known.appliedIndex, applied) });
     else this.#confirmedWithoutHeartbeat.set(id, applied);
@@ -149,7 +150,7 @@ export class Standbys {
   }
 
   #mayServe(id: NodeId): boolean {
-    return this.#options.nowMs() <= this.#servesUntilMs(id);
+    return this.#options.clock.nowMs() <= this.#servesUntilMs(id);
   }
 
   #servesUntilMs(id: NodeId): number {

@@ -9,19 +9,25 @@ import type { ListedNode } from '../membership/membership.ts';
 
 /** The rules by which connections to the cluster port are admitted. */
 export interface CallerChecks {
-  /** Returns the authorities that this node trusts; called for every connection. By default, the authority of the identity is trusted. */
-  readonly authorities?: () => readonly X509Certificate[];
-  /** Returns the node that a certificate belongs to, by the newest membership list; called for every request. */
-  readonly memberState: (fingerprint: string) => ListedNode | undefined;
+  readonly members: AdmittedMembers;
   /**
-   * Returns the calls, named as in `calls`, that a node may make whose certificate the cluster's authority signed, but no membership list
-   * names. Other requests of such a node are not read.
+   * The calls, named as in `calls`, that a node may make whose certificate the cluster's authority signed, but no membership list names.
+   * Other requests of such a node are not read.
    */
-  readonly openToUnlisted?: () => readonly string[];
+  readonly unlisted?: { readonly calls: readonly string[] };
   /** Admits callers that are no members, by their certificates. By default, there are none. */
   readonly guests?: GuestChecks | undefined;
   /** A connection was refused; `from` is the id in its certificate, if the cluster's authority signed that. */
   readonly onRefused?: (refused: { readonly address: string; readonly reason: string; readonly from?: NodeId }) => void;
+}
+
+/** This node and the members, as they are at present. */
+export interface AdmittedMembers {
+  requireIdentity(): NodeIdentity;
+  /** The authorities that this node trusts; asked for every connection. By default, the authority of the identity is trusted. */
+  readonly authorities?: readonly X509Certificate[];
+  /** Returns the node that a certificate belongs to, by the newest membership list; asked for every request. */
+  memberState(fingerprint: string): ListedNode | undefined;
 }
 
 /** The rules for callers that are no members. A certificate that names a node is never one of a guest. */
@@ -30,7 +36,7 @@ export interface GuestChecks {
    * Returns whether a connection with this certificate (its fingerprint) is admitted; called for every connection, and for open ones at
    * each check. `ended`: only so that the caller learns that its right has ended.
    */
-  readonly standing: (certificate: string) => GuestStanding | undefined;
+  standing(certificate: string): GuestStanding | undefined;
 }
 
 export type GuestStanding = 'current' | 'ended';
@@ -75,8 +81,8 @@ export class Callers {
   readonly #clusterId: string | undefined;
   #ownAuthority: X509Certificate;
 
-  /** @param identity - the identity of this node, which names the cluster */
-  constructor(checks: CallerChecks, identity: NodeIdentity) {
+  constructor(checks: CallerChecks) {
+    const identity = checks.members.requireIdentity(); // it names the cluster
     this.#checks = checks;
     this.#ownAuthority = new X509Certificate(identity.authority);
     this.#clusterId = nameIn(new X509Certificate(identity.certificate), this.#ownAuthority)?.clusterId;
@@ -146,8 +152,7 @@ export class Callers {
     if (this.#checks.guests === undefined || shown === undefined || socket.isSessionReused()) return false;
     const certificate = fingerprintOf(shown);
     const standing = this.#checks.guests.standing(certificate);
-    if (standing === undefined || nameByAny(shown, this.#checks.authorities?.() ?? [this.#ownAuthority]) !== undefined)
-      return false;
+    if (standing === undefined || nameByAny(shown, this.#authorities) !== undefined) return false;
     const others = [...this.#guests.values()].filter((guest) => guest.certificate === certificate);
     if (others.length >= connectionsPerGuestMax[standing]) others[0]?.socket.destroy();
     this.#guests.set(socket, { certificate, socket, standing });
@@ -167,7 +172,7 @@ export class Callers {
       return undefined;
     };
     if (certificate === undefined || socket.isSessionReused()) return refused('it shows no certificate');
-    const name = nameByAny(certificate, this.#checks.authorities?.() ?? [this.#ownAuthority]);
+    const name = nameByAny(certificate, this.#authorities);
     if (name === undefined) return refused("its certificate is not signed by this cluster's authority");
     const from = name.nodeId;
     if (name.clusterId !== this.#clusterId) return refused('its certificate is for another cluster', from);
@@ -188,7 +193,7 @@ export class Callers {
 
   /** Whether one more connection of an unlisted node is accepted. */
   #hasRoomForUnlisted(): boolean {
-    if ((this.#checks.openToUnlisted?.() ?? []).length === 0) return false;
+    if (this.#openCalls.length === 0) return false;
     let unlisted = 0;
     for (const caller of this.#admitted.values()) if (this.memberState(caller) === undefined) unlisted++;
     return unlisted < unlistedMax;
@@ -196,11 +201,19 @@ export class Callers {
 
   /** @param call - as in `ClusterListenerOptions.calls` */
   isOpenToUnlisted(call: string): boolean {
-    return (this.#checks.openToUnlisted?.() ?? []).includes(call);
+    return this.#openCalls.includes(call);
+  }
+
+  get #authorities(): readonly X509Certificate[] {
+    return this.#checks.members.authorities ?? [this.#ownAuthority];
+  }
+
+  get #openCalls(): readonly string[] {
+    return this.#checks.unlisted?.calls ?? [];
   }
 
   memberState({ from, certificate }: Pick<Caller, 'from' | 'certificate'>): ListedNode['memberState'] | undefined {
-    const listed = this.#checks.memberState(certificate);
+    const listed = this.#checks.members.memberState(certificate);
     return listed?.id === from ? listed.memberState : undefined;
   }
 }

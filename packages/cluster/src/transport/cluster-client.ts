@@ -4,11 +4,10 @@ import type { Duplex, Readable } from 'node:stream';
 import { finished } from 'node:stream';
 import { arrivalDeadline } from '@transitd/http';
 import type { NodeId } from '@transitd/raft-core';
-import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from '../membership/membership.ts';
 import { type Incarnation, incarnationHeader, writeIncarnation } from './incarnations.ts';
-import { connectToPeer, type PeerConnectionOptions, PeerUnreachable } from './peer-connection.ts';
-import { isOfJoin, proveUnsealed, type UnsealedProofOptions, type UnsealedProofs } from './unsealed-proof.ts';
+import { connectToPeer, type LocalEnd, type PeerConnectionOptions, PeerUnreachable } from './peer-connection.ts';
+import { isOfJoin, proveUnsealed, type UnsealedProofs } from './unsealed-proof.ts';
 
 /** `not_sent`: no byte of the request left, so it may be sent again. `outcome_unknown`: the peer may have acted on it. */
 export type ClusterCallErrorCode = 'not_sent' | 'outcome_unknown';
@@ -45,15 +44,9 @@ export interface ClusterResponse {
   readonly body: Readable;
 }
 
-export interface ClusterClientOptions {
-  readonly identity: () => NodeIdentity;
-  /** The incarnation of this node, sent with every call. */
-  readonly incarnation: () => Incarnation;
-  /** Returns a member by the newest membership list. */
-  readonly member: (id: NodeId) => Member | undefined;
-  readonly localAddress?: string | undefined;
-  /** Without these proofs, a connection carries no requests of clients. Absent where certificates show that nodes are unsealed. */
-  readonly proofs?: UnsealedProofs;
+export interface ClusterClientOptions extends LocalEnd {
+  /** The present identity of this node, and the members by the newest membership list. */
+  readonly members: LocalEnd['members'] & { member(id: NodeId): Member | undefined };
   /** Limit for a connection and its handshake together. */
   readonly connectMsMax?: number;
   /** How long the body of an answer may make no progress. */
@@ -74,9 +67,11 @@ const defaultStallMsMax = 10_000;
 /** Limit for the body of a JSON answer. */
 const jsonBytesMax = 64 * 1024;
 
+/** Sends requests of clients to peers. */
+export type ForwardingClient = Pick<ClusterClient, 'request'>;
+
 /**
  * Calls peers by HTTP over keep-alive connections. Each connection is bound to a certificate that the membership list names for the peer.
- * Connections for requests of clients are used only after both ends have proved that they are unsealed.
  */
 export class ClusterClient {
   readonly #options: ClusterClientOptions;
@@ -88,16 +83,33 @@ export class ClusterClient {
   }
 
   /**
-   * Resolves with the head of the answer. The body streams; it fails with an error when the connection breaks or stalls.
+   * Makes one of the cluster's own calls; resolves with the head of the answer. The body streams; it fails with an error when the
+   * connection breaks or stalls.
    * @throws ClusterCallError
    */
-  async request(to: NodeId, request: ClusterRequest): Promise<ClusterResponse> {
+  request(to: NodeId, request: ClusterRequest): Promise<ClusterResponse> {
+    return this.#exchange(to, request, (peer) => peer.calls);
+  }
+
+  /**
+   * Returns the client for requests of clients, which has connections of its own to the same peers. They are used only after both ends have
+   * proved to each other that they are unsealed. Joining nodes need no such proof.
+   * @param proofs - absent where certificates show that nodes are unsealed
+   */
+  forwarding(proofs?: UnsealedProofs): ForwardingClient {
+    return {
+      request: (to, request) =>
+        this.#exchange(to, request, (peer) => (isOfJoin(request.path) ? peer.joins : peer.forwards(proofs))),
+    };
+  }
+
+  async #exchange(to: NodeId, request: ClusterRequest, agentOf: (peer: Peer) => Agent): Promise<ClusterResponse> {
     if (this.#closed) throw new ClusterCallError('not_sent', 'the cluster port is closed');
     if (request.signal?.aborted) throw new ClusterCallError('not_sent', 'the caller aborted the call');
     const peer = this.#peer(to);
     if (peer === undefined) throw new ClusterCallError('not_sent', `node ${to} is not a member of the cluster`);
-    const headers = { ...request.headers, [incarnationHeader]: writeIncarnation(this.#options.incarnation()) };
-    return exchange(peer, { ...request, headers }, this.#options.stallMsMax ?? defaultStallMsMax);
+    const headers = { ...request.headers, [incarnationHeader]: writeIncarnation(this.#options.incarnation) };
+    return exchange(peer, agentOf(peer), { ...request, headers }, this.#options.stallMsMax ?? defaultStallMsMax);
   }
 
   /**
@@ -139,19 +151,18 @@ export class ClusterClient {
 
   #peer(id: NodeId): Peer | undefined {
     const known = this.#peers.get(id);
-    const member = this.#options.member(id);
+    const { members, localAddress, connectMsMax = defaultConnectMsMax, incarnation } = this.#options;
+    const member = members.member(id);
     if (member === undefined) {
       known?.destroy();
       this.#peers.delete(id);
       return undefined;
     }
-    const identity = this.#options.identity();
+    const identity = members.requireIdentity();
     const connectionKey = [member.clusterAddress, ...certificatesOf(member), identity.certificate].join();
     if (known?.connectionKey === connectionKey) return known;
     known?.retire();
-    const { localAddress, connectMsMax = defaultConnectMsMax, incarnation, proofs } = this.#options;
-    const proving = proofs && { incarnation: () => writeIncarnation(incarnation()), proofs };
-    const peer = new Peer(connectionKey, member, { identity, localAddress, connectMsMax }, proving);
+    const peer = new Peer(connectionKey, member, { identity, localAddress, connectMsMax, incarnation });
     this.#peers.set(id, peer);
     return peer;
   }
@@ -164,21 +175,23 @@ export class ClusterClient {
 class Peer {
   readonly connectionKey: string;
   readonly member: Member;
-  readonly #clusterAgent: PeerAgent;
-  readonly #joinAgent: PeerAgent;
-  readonly #forwardAgent: PeerAgent;
+  readonly calls: PeerAgent;
+  readonly joins: PeerAgent;
+  readonly #via: PeerVia;
+  #forwards: PeerAgent | undefined;
 
-  constructor(connectionKey: string, member: Member, via: PeerConnectionOptions, proving: Proving | undefined) {
+  constructor(connectionKey: string, member: Member, via: PeerVia) {
     this.connectionKey = connectionKey;
     this.member = member;
-    this.#clusterAgent = new PeerAgent({ ...via, member, maxSockets: clusterCallsMax, proving: undefined });
-    this.#joinAgent = new PeerAgent({ ...via, member, maxSockets: joinsMax, proving: undefined });
-    this.#forwardAgent = new PeerAgent({ ...via, member, maxSockets: forwardedMax, proving });
+    this.#via = via;
+    this.calls = new PeerAgent({ ...via, member, maxSockets: clusterCallsMax, proofs: undefined });
+    this.joins = new PeerAgent({ ...via, member, maxSockets: joinsMax, proofs: undefined });
   }
 
-  agentFor(path: string): Agent {
-    if (path.startsWith('/cluster/')) return this.#clusterAgent;
-    return isOfJoin(path) ? this.#joinAgent : this.#forwardAgent;
+  /** Returns the connections for requests of clients. A client always has the same proofs. */
+  forwards(proofs: UnsealedProofs | undefined): PeerAgent {
+    this.#forwards ??= new PeerAgent({ ...this.#via, member: this.member, maxSockets: forwardedMax, proofs });
+    return this.#forwards;
   }
 
   /** Closes idle connections after a call without an answer: TCP may still be backing off long after the network has recovered. */
@@ -198,18 +211,19 @@ class Peer {
   }
 
   get #agents(): readonly PeerAgent[] {
-    return [this.#clusterAgent, this.#joinAgent, this.#forwardAgent];
+    return [this.calls, this.joins, ...(this.#forwards === undefined ? [] : [this.#forwards])];
   }
 }
 
-/** How an agent exchanges proofs with the peer. */
-type Proving = Omit<UnsealedProofOptions, 'msMax'>;
+interface PeerVia extends PeerConnectionOptions {
+  readonly incarnation: Incarnation;
+}
 
-interface PeerAgentOptions extends PeerConnectionOptions {
+interface PeerAgentOptions extends PeerVia {
   readonly member: Member;
   readonly maxSockets: number;
   /** Absent if the peer need not be unsealed. */
-  readonly proving: Proving | undefined;
+  readonly proofs: UnsealedProofs | undefined;
 }
 
 class PeerAgent extends Agent {
@@ -222,12 +236,12 @@ class PeerAgent extends Agent {
 
   /** Passes the connection to the callback only, so that no request is sent before the peer is verified. */
   override createConnection(_options: unknown, callback?: (error: Error | null, socket: Duplex) => void): undefined {
-    const { member, proving, connectMsMax: msMax } = this.#to;
+    const { member, proofs, incarnation, connectMsMax: msMax } = this.#to;
     const done = callback as ((error: Error | null, socket?: Duplex) => void) | undefined;
     connectToPeer(member, this.#to, (error, connection) => {
-      if (connection === undefined || proving === undefined) return done?.(error ?? null, connection?.socket);
+      if (connection === undefined || proofs === undefined) return done?.(error ?? null, connection?.socket);
       const { socket } = connection;
-      proveUnsealed(socket, { ...proving, msMax }, (refused) => {
+      proveUnsealed(socket, { proofs, incarnation, msMax }, (refused) => {
         if (refused === undefined) return done?.(null, socket);
         socket.destroy();
         done?.(new PeerUnreachable(refused));
@@ -240,11 +254,11 @@ class PeerAgent extends Agent {
   }
 }
 
-function exchange(peer: Peer, request: ClusterRequest, stallMs: number): Promise<ClusterResponse> {
+function exchange(peer: Peer, agent: Agent, request: ClusterRequest, stallMs: number): Promise<ClusterResponse> {
   const { method, path, headers = {}, body, signal, timeoutMs } = request;
   return new Promise((resolve, reject) => {
     const address = parseHostAndPort(peer.member.clusterAddress);
-    const req = httpsRequest({ ...address, agent: peer.agentFor(path), method, path, headers });
+    const req = httpsRequest({ ...address, agent, method, path, headers });
     let mayBeSent = false;
     let answer: IncomingMessage | undefined;
     const fail = (error: Error): void => {

@@ -9,6 +9,7 @@ import { StartError } from '@transitd/process';
 import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@transitd/raft-core';
 import type { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
+import type { ForwardedRequests } from '../ports/cluster-host.ts';
 import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
 import { AgreedUpgrades } from './agreed-upgrades.ts';
 import { type Caller, type CallerChecks, Callers } from './callers.ts';
@@ -21,16 +22,13 @@ import { channelOf, isOfJoin } from './unsealed-proof.ts';
 import { callOf, offeredBy, refuseUpgrade, targetOf } from './upgrade.ts';
 
 export interface ClusterListenerOptions extends CallerChecks {
-  readonly identity: () => NodeIdentity;
   /** Handlers by method and path, such as `POST /cluster/echo`. */
   readonly calls: Readonly<Record<string, ClusterHandler>>;
   /** Serves a client's request under `/v1/` that a member forwarded. Its body is unread, and `Expect: 100-continue` is not answered yet. */
-  readonly forwarded: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void;
+  readonly forwarded: Pick<ForwardedRequests, 'handle'>;
   /** Whether members must prove that they are unsealed before they forward requests. */
   readonly forwardedByUnsealed?: boolean;
-  readonly raft: (socket: WebSocket, from: NodeId, incarnation: Incarnation, ending: ConnectionEnding) => void;
-  /** Compares an incarnation of a member with those that connected before. */
-  readonly judge: (from: NodeId, incarnation: Incarnation) => IncarnationVerdict;
+  readonly raft: RaftStreams;
   /** Serves callers that are no members. */
   readonly guests?: GuestHandlers | undefined;
   /** A handler failed with an error that is not a refusal. */
@@ -39,6 +37,13 @@ export interface ClusterListenerOptions extends CallerChecks {
   readonly checkMs?: number;
   /** Frame formats of Raft messages; those of this release by default. */
   readonly versions?: WireVersions;
+}
+
+/** Takes the streams of Raft messages that members open. */
+export interface RaftStreams {
+  accept(socket: WebSocket, from: NodeId, incarnation: Incarnation, ending: ConnectionEnding): void;
+  /** Compares an incarnation of a member with those that connected before. */
+  judge(from: NodeId, incarnation: Incarnation): IncarnationVerdict;
 }
 
 export const raftPath = '/cluster/raft';
@@ -78,8 +83,8 @@ export class ClusterListener {
   constructor(options: ClusterListenerOptions) {
     this.#options = options;
     this.#versions = options.versions ?? wireVersions;
-    this.#identity = options.identity();
-    this.#callers = new Callers(options, this.#identity);
+    this.#identity = options.members.requireIdentity();
+    this.#callers = new Callers(options);
     this.#guests = options.guests && new GuestServer(options.guests, options.onFault);
     this.#server = createServer({
       ...contextOf(this.#identity),
@@ -125,7 +130,7 @@ export class ClusterListener {
    * it to apply a change of the membership list or of this node's identity at once.
    */
   recheck(): void {
-    const identity = this.#options.identity();
+    const identity = this.#options.members.requireIdentity();
     if (identity.certificate !== this.#identity.certificate) {
       this.#identity = identity;
       this.#callers.useIdentity(identity);
@@ -160,14 +165,14 @@ export class ClusterListener {
     const head = req.method === 'HEAD';
     if (memberState === 'removed') sendReply(res, removedReply, { head });
     else if (incarnation === undefined) sendReply(res, noIncarnation, { head });
-    else if (this.#options.judge(caller.from, incarnation) !== 'in order') sendReply(res, misdirected, { head });
+    else if (this.#options.raft.judge(caller.from, incarnation) !== 'in order') sendReply(res, misdirected, { head });
     else if (req.url?.startsWith('/v1/')) this.#forwarded(req, res, caller);
     else void this.#answer(req, res, caller);
   }
 
   #forwarded(req: IncomingMessage, res: ServerResponse, { from, isUnsealed }: Caller): void {
     if (this.#options.forwardedByUnsealed !== true || isUnsealed || isOfJoin(req.url ?? ''))
-      this.#options.forwarded(req, res, from);
+      this.#options.forwarded.handle(req, res, from);
     else sendReply(res, unproved, { head: req.method === 'HEAD' });
   }
 
@@ -228,7 +233,7 @@ export class ClusterListener {
       return;
     }
     const [incarnation, agreed] = [incarnationOf(req), agreedProtocol(offeredBy(req), this.#versions)];
-    const verdict = incarnation && this.#options.judge(caller.from, incarnation);
+    const verdict = incarnation && this.#options.raft.judge(caller.from, incarnation);
     if (memberState === 'removed') refuseUpgrade(socket, removedReply);
     else if (targetOf(req).path !== raftPath) refuseUpgrade(socket, notFound);
     else if (agreed === undefined) refuseUpgrade(socket, foreignVersion);
@@ -238,7 +243,7 @@ export class ClusterListener {
       const ending = new ConnectionEnding(socket);
       this.#upgrades.accept(req, { socket, head, protocol: agreed }, (webSocket) => {
         caller.streams.add({ end: () => webSocket.terminate() });
-        this.#options.raft(webSocket, caller.from, incarnation, ending);
+        this.#options.raft.accept(webSocket, caller.from, incarnation, ending);
       });
     }
   }

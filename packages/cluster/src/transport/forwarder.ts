@@ -4,7 +4,7 @@ import { announcesBody, endAfterDrain, indexHeader, indexIn, strictTransportSecu
 import type { Span } from '@transitd/process';
 import type { NodeId, Term } from '@transitd/raft-core';
 import { type ServiceIndex, StoreError } from '@transitd/storage-fsm';
-import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
+import { ClusterCallError, type ForwardingClient } from './cluster-client.ts';
 import { LeadershipTransferred, leadershipTransferredHeader } from './leadership-transferred.ts';
 
 /** No active node executed a forwarded request, and nothing was changed: the request may be decided again. */
@@ -26,9 +26,9 @@ export interface Leader {
 }
 
 export interface ForwarderOptions {
-  readonly client: Pick<ClusterClient, 'request'>;
-  /** Returns the leader if another node leads; undefined while no leader is known. */
-  readonly leader: () => Leader | undefined;
+  readonly client: ForwardingClient;
+  /** `present` is undefined while no leader is known, and while this node leads itself. */
+  readonly leader: { readonly present: Leader | undefined };
   /** Waits until this node has applied a state that contains the index. Returns whether it has. */
   readonly reached: (index: ServiceIndex, withinMs: number) => Promise<boolean>;
   /** The name of this node. */
@@ -102,7 +102,7 @@ export class Forwarder {
    * @param byTransfer - whether the former leader has transferred its leadership
    */
   leaderChanged({ byTransfer }: { readonly byTransfer: boolean }): void {
-    const leader = this.#options.leader();
+    const leader = this.#options.leader.present;
     const former = [...this.#inFlight].flatMap(([abort, term]) => (term === leader?.term ? [] : [abort]));
     if (former.length === 0) return;
     const cut = (): void => {
@@ -131,7 +131,7 @@ export class Forwarder {
     res: ServerResponse,
     { url, caller, body, changes, endsLeadership = false, isSlow = false, traceparent, span }: ForwardOptions,
   ): Promise<number> {
-    const leader = this.#options.leader();
+    const leader = this.#options.leader.present;
     if (leader === undefined || leader.isSilent) throw new NoActiveNode(leader?.term ?? 0);
     const abort = new AbortController();
     const onClose = (): void => abort.abort();

@@ -10,9 +10,9 @@ import { callOf, offeredBy, refuseUpgrade } from './upgrade.ts';
 /** Serves callers that are no members: none of their requests reaches the handlers of members. */
 export interface GuestHandlers extends GuestChecks {
   /** Answers a request; undefined if there is no such call. `body` reads the body, of at most 16 KiB. */
-  readonly call: (request: GuestRequest, body: () => Promise<Buffer>) => Promise<GuestReply | undefined>;
+  call(request: GuestRequest, body: () => Promise<Buffer>): Promise<GuestReply | undefined>;
   /** Decides on a request for a stream; undefined if there is no such stream. */
-  readonly stream: (request: GuestRequest) => GuestReply | GuestStream | undefined;
+  stream(request: GuestRequest): GuestReply | GuestStream | undefined;
 }
 
 export interface GuestRequest {

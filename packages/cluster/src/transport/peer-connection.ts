@@ -1,19 +1,27 @@
 import type { X509Certificate } from 'node:crypto';
-import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { fingerprintOf } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from '../membership/membership.ts';
+import type { Incarnation } from './incarnations.ts';
 
 /** A connection to a peer failed before anything was sent on it. */
 export class PeerUnreachable extends Error {
   override readonly name = 'PeerUnreachable';
 }
 
-export interface PeerConnectionOptions {
+/** This node's end of its connections to peers. */
+export interface LocalEnd {
+  /** The present identity of this node. */
+  readonly members: { requireIdentity(): NodeIdentity };
+  /** Peers use it to detect processes that run on copies of this node's disk. */
+  readonly incarnation: Incarnation;
+  /** Local address of the connections; the system chooses one when undefined. */
+  readonly localAddress?: string | undefined;
+}
+
+export interface PeerConnectionOptions extends Pick<LocalEnd, 'localAddress'> {
   readonly identity: NodeIdentity;
-  /** Local address of the connection; the system chooses one when undefined. */
-  readonly localAddress: string | undefined;
   /** Limit for the connection and the handshake together. */
   readonly connectMsMax: number;
 }
@@ -100,7 +108,3 @@ export function connectTo(
   const deadline = setTimeout(() => finish(`no connection within ${connectMsMax} ms`), connectMsMax);
   socket.once('error', onError).once('close', onClose).once('secureConnect', onSecure);
 }
-
-/** Returns the address that outgoing connections bind to: the host that the cluster port listens on, when that is a concrete address. */
-export const localAddressFor = (listenHost: string): string | undefined =>
-  isIP(listenHost) === 0 || /^[0:.]*$/.test(listenHost) ? undefined : listenHost;

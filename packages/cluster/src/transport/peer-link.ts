@@ -1,13 +1,20 @@
 import type { Duplex } from 'node:stream';
 import { reasonOf } from '@transitd/process';
-import { CodecError, encodeBatch, encodeMessage, frameBytesMax, type Message, wireVersions } from '@transitd/raft-core';
+import {
+  CodecError,
+  encodeBatch,
+  encodeMessage,
+  frameBytesMax,
+  type Message,
+  type NodeId,
+  wireVersions,
+} from '@transitd/raft-core';
 import { WebSocket } from 'ws';
-import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member } from '../membership/membership.ts';
 import { raftPath } from './cluster-listener.ts';
 import { ConnectionEnding } from './connection-ending.ts';
-import { type Incarnation, incarnationHeader, writeIncarnation } from './incarnations.ts';
-import { connectToPeer, isConnectionRefused } from './peer-connection.ts';
+import { type IncarnationVerdict, incarnationHeader, writeIncarnation } from './incarnations.ts';
+import { connectToPeer, isConnectionRefused, type LocalEnd } from './peer-connection.ts';
 import { raftProtocols, versionOf } from './raft-protocol.ts';
 
 export interface TransportLimits {
@@ -44,21 +51,35 @@ export const transportLimits: TransportLimits = {
   earlyMax: 40,
 };
 
-/** A refusal by the peer is reported each time; `foreignVersion` and `early` only once until the peer admits this node. */
-export interface PeerLinkOptions {
-  readonly incarnation: Incarnation;
-  readonly identity: () => NodeIdentity;
-  readonly localAddress: string | undefined;
+/** Is told what happens between this node and its peers. */
+export interface PeerObserver {
+  /** A member reported that this node was removed. */
+  removed(): void;
+  /** A member and this node have no frame format in common. Reported once, and again only after they had one. */
+  foreignVersion(peer: NodeId): void;
+  /**
+   * `later`: a member knows a later incarnation of this node, or another incarnation with the same number. `other`: the member stays
+   * connected to another process that runs as this node.
+   */
+  overtaken(peer: NodeId, by: 'later' | 'other'): void;
+  /** A member is still connected to an earlier incarnation of this node; reported once until it admits this one. */
+  earlierConnected(peer: NodeId): void;
+  /** This node refused an incarnation of a member; reported once for each. */
+  refusedIncarnation(peer: NodeId, verdict: Exclude<IncarnationVerdict, 'in order'>): void;
+  /** An attempt to connect to a member failed, or a connection to it ended. @param reason - with the address that was dialed */
+  unreachable(peer: NodeId, reason: string): void;
+  /** A connection to a member was made, to that address. */
+  reachable(peer: NodeId, address: string): void;
+}
+
+export interface PeerLinkOptions extends LocalEnd {
   readonly limits: TransportLimits;
-  /** An attempt failed, or a connection ended. @param reason - with the address that was dialed */
-  readonly unreachable: (reason: string) => void;
-  readonly reachable: (address: string) => void;
-  /** The peer itself closed the connection, and the attempt to connect again was refused; called for each such attempt. */
-  readonly refused: () => void;
-  readonly removed: () => void;
-  readonly foreignVersion: () => void;
-  readonly overtaken: (by: 'later' | 'other') => void;
-  readonly early: () => void;
+  readonly observer: PeerObserver;
+  readonly transport: {
+    unreachable(peer: NodeId): void;
+    /** The peer itself closed the connection, and the attempt to connect again was refused; called for each such attempt. */
+    refused(peer: NodeId): void;
+  };
 }
 
 /** The outgoing connection to one peer; reconnects until closed. */
@@ -131,7 +152,7 @@ export class PeerLink {
   }
 
   #connect(): WebSocket {
-    const { incarnation, identity, localAddress, limits } = this.#options;
+    const { incarnation, members, localAddress, limits } = this.#options;
     const { connectMsMax } = limits;
     this.#certificate = undefined;
     const socket = new WebSocket(`wss://${this.#member.clusterAddress}${raftPath}`, [...raftProtocols(wireVersions)], {
@@ -141,7 +162,7 @@ export class PeerLink {
       handshakeTimeout: connectMsMax,
       generateMask: () => undefined, // zeros: masks protect plaintext proxies, and TLS excludes those
       createConnection: ((_options: unknown, callback: (error: Error | null, socket?: Duplex) => void) =>
-        connectToPeer(this.#member, { identity: identity(), localAddress, connectMsMax }, (error, connection) => {
+        connectToPeer(this.#member, { identity: members.requireIdentity(), localAddress, connectMsMax }, (error, connection) => {
           this.#certificate = connection?.certificate;
           if (connection !== undefined) this.#ending = new ConnectionEnding(connection.socket);
           this.#isRefused = false;
@@ -152,7 +173,7 @@ export class PeerLink {
     const { clusterAddress } = this.#member;
     let reason = `the connection to ${clusterAddress} ended`;
     socket.on('open', () => {
-      this.#options.reachable(clusterAddress);
+      this.#options.observer.reachable(this.#member.id, clusterAddress);
       this.#reportedStatus = undefined;
       this.#early = 0;
       this.#silentTicks = 0;
@@ -185,19 +206,20 @@ export class PeerLink {
   #onConnectionRefused(): void {
     if (this.#closed || this.#ending?.byPeer !== true) return;
     this.#isRefused = true;
-    this.#options.refused();
+    this.#options.transport.refused(this.#member.id);
   }
 
   #onRefusal(status: number | undefined): void {
-    const { limits, removed, overtaken, foreignVersion, early } = this.#options;
+    const { limits, observer } = this.#options;
+    const { id } = this.#member;
     this.#early = status === 503 ? this.#early + 1 : 0;
-    if (status === 410) removed();
-    if (status === 409) overtaken('later');
-    if (this.#early >= limits.earlyMax) overtaken('other');
+    if (status === 410) observer.removed();
+    if (status === 409) observer.overtaken(id, 'later');
+    if (this.#early >= limits.earlyMax) observer.overtaken(id, 'other');
     if (status === this.#reportedStatus) return;
     this.#reportedStatus = status;
-    if (status === 426) foreignVersion();
-    if (status === 503) early();
+    if (status === 426) observer.foreignVersion(id);
+    if (status === 503) observer.earlierConnected(id);
   }
 
   #onClose(reason: string): void {
@@ -206,7 +228,8 @@ export class PeerLink {
     this.#retry = setTimeout(() => {
       this.#socket = this.#connect();
     }, waitMs);
-    this.#options.unreachable(reason);
+    this.#options.transport.unreachable(this.#member.id);
+    this.#options.observer.unreachable(this.#member.id, reason);
   }
 }
 

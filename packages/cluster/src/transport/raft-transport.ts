@@ -8,35 +8,15 @@ import {
   type TransportReceiver,
 } from '@transitd/raft-core';
 import type { WebSocket } from 'ws';
-import type { NodeIdentity } from '../membership/identity.ts';
 import type { Member } from '../membership/membership.ts';
 import type { ConnectionEnding } from './connection-ending.ts';
 import { type Incarnation, Incarnations, type IncarnationVerdict } from './incarnations.ts';
-import { PeerLink, type PeerLinkOptions, type TransportLimits, transportLimits } from './peer-link.ts';
+import type { LocalEnd } from './peer-connection.ts';
+import { PeerLink, type PeerLinkOptions, type PeerObserver, type TransportLimits, transportLimits } from './peer-link.ts';
 
-export interface WebSocketTransportOptions {
+export interface WebSocketTransportOptions extends LocalEnd {
   readonly self: NodeId;
-  /** The incarnation of this node: peers use it to detect processes that run on copies of its disk. */
-  readonly incarnation: Incarnation;
-  readonly identity: () => NodeIdentity;
-  readonly localAddress?: string | undefined;
-  /** A member reported that this node was removed. */
-  readonly onRemoved?: () => void;
-  /** A member and this node have no frame format in common. Reported once, and again only after they had one. */
-  readonly onForeignVersion?: (peer: NodeId) => void;
-  /**
-   * `later`: a member knows a later incarnation of this node, or another incarnation with the same number. `other`: the member stays
-   * connected to another process that runs as this node.
-   */
-  readonly onOvertaken?: (peer: NodeId, by: 'later' | 'other') => void;
-  /** A member is still connected to an earlier incarnation of this node; reported once until it admits this one. */
-  readonly onEarlierConnected?: (peer: NodeId) => void;
-  /** This node refused an incarnation of a member; reported once for each. */
-  readonly onRefusedIncarnation?: (peer: NodeId, verdict: Exclude<IncarnationVerdict, 'in order'>) => void;
-  /** An attempt to connect to a member failed, or a connection to it ended. */
-  readonly onUnreachable?: (peer: NodeId, reason: string) => void;
-  /** A connection to a member was made, to that address. */
-  readonly onReachable?: (peer: NodeId, address: string) => void;
+  readonly observer: PeerObserver;
   readonly limits?: Partial<TransportLimits>;
   /** Schedules the checks of the connections; a Node timer by default. */
   readonly every?: Clock['every'];
@@ -49,6 +29,7 @@ export interface WebSocketTransportOptions {
 export class WebSocketTransport implements Transport {
   readonly #options: WebSocketTransportOptions;
   readonly #limits: TransportLimits;
+  readonly #links: PeerLinkOptions;
   readonly #outgoing = new Map<NodeId, PeerLink>();
   readonly #incoming = new Map<NodeId, Incoming>();
   /** Peers that have themselves closed the newest connection that they opened. */
@@ -63,6 +44,7 @@ export class WebSocketTransport implements Transport {
   constructor(options: WebSocketTransportOptions) {
     this.#options = options;
     this.#limits = { ...transportLimits, ...options.limits };
+    this.#links = { ...options, limits: this.#limits, transport: this };
     this.#stopTicks = (options.every ?? everyMs)(this.#limits.tickMs, () => this.#tick());
   }
 
@@ -82,7 +64,7 @@ export class WebSocketTransport implements Transport {
     for (const [id, member] of peers) {
       const link = this.#outgoing.get(id);
       if (link !== undefined) link.update(member);
-      else this.#outgoing.set(id, new PeerLink(member, this.#linkOptions(id)));
+      else this.#outgoing.set(id, new PeerLink(member, this.#links));
     }
   }
 
@@ -100,7 +82,7 @@ export class WebSocketTransport implements Transport {
     const verdict = this.#incarnations.judge(from, incarnation, this.#incoming.has(from));
     if (verdict !== 'in order' && this.#refused.get(from) !== incarnation.nonce) {
       this.#refused.set(from, incarnation.nonce);
-      this.#options.onRefusedIncarnation?.(from, verdict);
+      this.#options.observer.refusedIncarnation(from, verdict);
     }
     return verdict;
   }
@@ -134,7 +116,7 @@ export class WebSocketTransport implements Transport {
       if (this.#incoming.get(from) !== incoming) return;
       this.#incoming.delete(from);
       if (ending.byPeer) this.#closedByPeer.add(from);
-      this.#reportRefused(from);
+      this.refused(from);
     });
   }
 
@@ -148,38 +130,13 @@ export class WebSocketTransport implements Transport {
     this.#outgoing.clear();
   }
 
-  #linkOptions(id: NodeId): PeerLinkOptions {
-    const {
-      incarnation,
-      identity,
-      localAddress,
-      onRemoved,
-      onForeignVersion,
-      onOvertaken,
-      onEarlierConnected,
-      onUnreachable,
-      onReachable,
-    } = this.#options;
-    return {
-      incarnation,
-      identity,
-      localAddress,
-      limits: this.#limits,
-      unreachable: (reason) => {
-        this.#receiver?.unreachable(id);
-        onUnreachable?.(id, reason);
-      },
-      refused: () => this.#reportRefused(id),
-      reachable: (address) => onReachable?.(id, address),
-      removed: () => onRemoved?.(),
-      foreignVersion: () => onForeignVersion?.(id),
-      overtaken: (by) => onOvertaken?.(id, by),
-      early: () => onEarlierConnected?.(id),
-    };
+  /** A connection to a peer ended, or an attempt to connect failed. */
+  unreachable(id: NodeId): void {
+    this.#receiver?.unreachable(id);
   }
 
   /** Both connections are gone, both closed by the peer, which refuses a new one: its process has probably ended. */
-  #reportRefused(id: NodeId): void {
+  refused(id: NodeId): void {
     if (this.#closedByPeer.has(id) && this.#outgoing.get(id)?.isRefused === true) this.#receiver?.refused(id);
   }
 

@@ -2,7 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import { arrivalDeadline } from '@transitd/http';
 import { fieldsIn } from '@transitd/storage-fsm';
 import type { ClusterHandler } from './cluster-call.ts';
-import { incarnationHeader } from './incarnations.ts';
+import { type Incarnation, incarnationHeader, writeIncarnation } from './incarnations.ts';
 
 /** The call with which the ends of a connection prove to each other that they are unsealed. */
 export const unsealedPath = '/cluster/unsealed';
@@ -36,8 +36,8 @@ export interface UnsealedProofs {
 
 export interface UnsealedProofOptions {
   readonly proofs: UnsealedProofs;
-  /** Returns the incarnation of this node, as a header. */
-  readonly incarnation: () => string;
+  /** The incarnation of this node. */
+  readonly incarnation: Incarnation;
   readonly msMax: number;
 }
 
@@ -68,7 +68,7 @@ export function proveUnsealed(
   const endDeadline = arrivalDeadline(msMax, () => finish(`no proof within ${msMax} ms that it is unsealed`));
   socket.on('data', onData).once('close', onClose);
   const refused = whileUnsealed(
-    () => void socket.write(requestWith(proofs.prove('forwarding node', channelOf(socket)), incarnation())),
+    () => void socket.write(requestWith(proofs.prove('forwarding node', channelOf(socket)), incarnation)),
   );
   if (refused !== undefined) finish(refused);
 }
@@ -82,9 +82,9 @@ function whileUnsealed(task: () => string | undefined): string | undefined {
   }
 }
 
-function requestWith(proof: Buffer, incarnation: string): string {
+function requestWith(proof: Buffer, incarnation: Incarnation): string {
   const body = JSON.stringify({ proof: proof.toString('base64') });
-  const head = `POST ${unsealedPath} HTTP/1.1\r\nHost: cluster\r\n${incarnationHeader}: ${incarnation}`;
+  const head = `POST ${unsealedPath} HTTP/1.1\r\nHost: cluster\r\n${incarnationHeader}: ${writeIncarnation(incarnation)}`;
   return `${head}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 

@@ -1,9 +1,8 @@
-import type { ConfState, PeerStatus } from '@transitd/raft-core';
-import type { Store } from '@transitd/storage-fsm';
+import type { ConfState, DriverStatus, PeerStatus } from '@transitd/raft-core';
 import { expect } from 'chai';
-import { admit } from '../../src/join/admission.ts';
-import { authorityRecord, makeRequest } from '../../src/membership/authority.ts';
-import type { ConfigurationChanges, MemberChange } from '../../src/membership/configuration-changes.ts';
+import { Admissions } from '../../src/join/admission.ts';
+import { makeRequest } from '../../src/membership/authority.ts';
+import type { MemberChange } from '../../src/membership/configuration-changes.ts';
 import type { Membership } from '../../src/membership/membership.ts';
 import { ClusterError } from '../../src/refusals/cluster-error.ts';
 import { clusterId, type TestCluster, testCluster } from '../credentials.ts';
@@ -18,8 +17,6 @@ describe('the admission of a node', () => {
 
   /** A single leader, and its status of the nodes that it admits. */
   async function desk() {
-    const { value } = authorityRecord(cluster.authority);
-    const store = { get: async () => ({ value: Buffer.from(value ?? []), revision: 1 }) } as unknown as Store;
     const self = await cluster.node(leader);
     let membership: Membership = {
       members: [
@@ -59,13 +56,21 @@ describe('the admission of a node', () => {
         return now;
       };
       const known = () => [...peers].map(([peer, status]) => ({ id: peer, ...status }) as PeerStatus);
-      return admit(
-        {
-          ...{ store, changes: { make } as unknown as ConfigurationChanges, clusterId },
-          ...{ self: leader, selfName: 'n1-renamed', peers: known, level: levelNow },
+      const admissions = new Admissions({
+        config: { node_id: 'n1-renamed' },
+        storage: {
+          driver: { status: () => ({ nodeId: leader }) as DriverStatus, peers: known },
+          machine: {
+            get featureLevel() {
+              return levelNow();
+            },
+          },
         },
-        joiner,
-      ).then(
+        changes: { make },
+        authority: { clusterId, readOrMake: async () => cluster.authority },
+        ownEntry: { update: async () => undefined },
+      });
+      return admissions.admit(joiner).then(
         () => 'admitted',
         (error: unknown) => (error instanceof ClusterError ? `${error.code}: ${error.message}` : String(error)),
       );

@@ -393,7 +393,9 @@ describe('a leader that holds the seal key but sends a wrong welcome', () => {
   ] as const)
     it(`is not joined when the certificate ${what}`, async () => {
       const node = await makeJoiner();
-      const leader = await startLeader(seal, { admit: async () => ({ certificate: await admission(node), members: [] }) });
+      const leader = await startLeader(seal, {
+        admissions: { admit: async () => ({ certificate: await admission(node), members: [] }) },
+      });
       const attempt = clientOf(node, sendTo(leader)).complete(seal);
       expect(await codeOf(attempt)).to.equal('leader_untrusted');
       expect(await messageOf(attempt)).to.include(message);
@@ -408,11 +410,13 @@ describe('a leader that holds the seal key but sends a wrong welcome', () => {
       const node = await makeJoiner();
       const authority = await makeAuthority(clusterId, now);
       const leader = await startLeader(seal, {
-        cluster: async () => ({ id: clusterId, authority: authority.certificate }),
-        admit: async ({ id, request }) => ({
-          certificate: await signRequest(authority, { request, nodeId: id, clusterId, now, ...(await change()) }),
-          members: [],
-        }),
+        authority: { clusterId, readOrMake: async () => authority },
+        admissions: {
+          admit: async ({ id, request }) => ({
+            certificate: await signRequest(authority, { request, nodeId: id, clusterId, now, ...(await change()) }),
+            members: [],
+          }),
+        },
       });
       expect(await messageOf(clientOf(node, sendTo(leader)).complete(seal))).to.include(message);
     });
@@ -423,11 +427,13 @@ describe('a leader that holds the seal key but sends a wrong welcome', () => {
     const { request, ...rest } = node.joiner;
     for (const members of [[], [{ ...rest, certificate: 'cd'.repeat(32) }]]) {
       const leader = await startLeader(seal, {
-        cluster: async () => ({ id: clusterId, authority: authority.certificate }),
-        admit: async ({ id }) => ({
-          certificate: await signRequest(authority, { request, nodeId: id, clusterId, now }),
-          members,
-        }),
+        authority: { clusterId, readOrMake: async () => authority },
+        admissions: {
+          admit: async ({ id }) => ({
+            certificate: await signRequest(authority, { request, nodeId: id, clusterId, now }),
+            members,
+          }),
+        },
       });
       expect(await messageOf(clientOf(node, sendTo(leader)).complete(seal))).to.include('does not name this node');
     }

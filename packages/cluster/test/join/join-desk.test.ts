@@ -139,9 +139,11 @@ describe('the desk for joins', () => {
   it('reports the outcome of an answer that was in flight when the node stopped being active', async () => {
     const admission = Promise.withResolvers<void>();
     const at = await startLeader(seal, {
-      admit: async () => {
-        await admission.promise;
-        return { certificate: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', members: [] };
+      admissions: {
+        admit: async () => {
+          await admission.promise;
+          return { certificate: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', members: [] };
+        },
       },
     });
     const welcome = at.desk.answer(await ask('', at));
@@ -156,7 +158,7 @@ describe('the desk for joins', () => {
       new ClusterError('node_removed', 'this node was removed'),
       new StoreError('not_leader', 'this node is not the leader'),
     ]) {
-      const at = await startLeader(seal, { admit: () => Promise.reject(refusal) });
+      const at = await startLeader(seal, { admissions: { admit: () => Promise.reject(refusal) } });
       const answer = await ask('', at);
       expect(await codeOf(at.desk.answer(answer))).to.equal(refusal.code);
       expect(await codeOf(at.desk.answer(answer))).to.equal('challenge_used');
@@ -171,10 +173,12 @@ describe('the desk for joins', () => {
   it('wipes the secret of a challenge, however it ends', async () => {
     const secrets: Buffer[] = [];
     const at = await startLeader(seal, {
-      wrap: async (exchanged) => {
-        const wrapped = await leader.barrier.wrapForJoin(exchanged);
-        secrets.push(wrapped.secret);
-        return wrapped;
+      barrier: {
+        wrapForJoin: async (exchanged) => {
+          const wrapped = await leader.barrier.wrapForJoin(exchanged);
+          secrets.push(wrapped.secret);
+          return wrapped;
+        },
       },
     });
     await at.desk.answer(await ask('', at));

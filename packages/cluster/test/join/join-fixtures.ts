@@ -1,6 +1,7 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { Barrier, BarrierError, type InitializeRequest, type SealConfig } from '@transitd/barrier';
 import { memoryStore, StoreError } from '@transitd/storage-fsm';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { challengePath, JoinClient, type JoinClientOptions, type Send } from '../../src/join/join-client.ts';
 import { JoinDesk, type JoinDeskOptions } from '../../src/join/join-desk.ts';
 import type { Joiner } from '../../src/join/join-messages.ts';
@@ -38,7 +39,7 @@ export interface Leader {
 }
 
 export async function startLeader(seal: SealConfig, options: Partial<JoinDeskOptions> = {}): Promise<Leader> {
-  const barrier = await Barrier.open({ store: memoryStore(), seal, valuesWritten: () => 0, now: () => 0 });
+  const barrier = await Barrier.open({ store: memoryStore(), seal, valuesWritten: () => 0, clock: clockOf(() => 0) });
   const counts: InitializeRequest =
     seal.type === 'shamir' ? { secretShares: 3, secretThreshold: 2 } : { recoveryShares: 3, recoveryThreshold: 2 };
   const { shares } = await barrier.initialize(counts, []);
@@ -48,16 +49,17 @@ export async function startLeader(seal: SealConfig, options: Partial<JoinDeskOpt
   const admitted: Joiner[] = [];
   const clock = { nowMs: 5_000_000 };
   const desk = new JoinDesk({
-    wrap: (exchanged) => barrier.wrapForJoin(exchanged),
-    cluster: async () => ({ id: clusterId, authority: authority.certificate }),
-    admit: async (joiner) => {
-      admitted.push(joiner);
-      const { request, ...rest } = joiner;
-      const certificate = await signRequest(authority, { clusterId, nodeId: joiner.id, request, now });
-      return { certificate, members: [founder, { ...rest, certificate: fingerprintOf(new X509Certificate(certificate)) }] };
+    barrier,
+    authority: { clusterId, readOrMake: async () => authority },
+    admissions: {
+      admit: async (joiner) => {
+        admitted.push(joiner);
+        const { request, ...rest } = joiner;
+        const certificate = await signRequest(authority, { clusterId, nodeId: joiner.id, request, now });
+        return { certificate, members: [founder, { ...rest, certificate: fingerprintOf(new X509Certificate(certificate)) }] };
+      },
     },
-    nowMs: () => clock.nowMs,
-    randomBytes,
+    clock: { nowMs: () => clock.nowMs },
     ...options,
   });
   return { barrier, shares, desk, authority: authority.certificate, admitted, clock };

@@ -3,7 +3,8 @@ import type { ConfState, NodeId } from '@transitd/raft-core';
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { AuthorityRotation } from '../../src/maintenance/authority-rotation.ts';
-import { authorityOf, listCertificate } from '../../src/maintenance/member-entries.ts';
+import { listCertificate } from '../../src/maintenance/member-entries.ts';
+import { authorityOf } from '../../src/maintenance/signing-authority.ts';
 import { makeAuthority, nextAuthorityPath, readAuthority } from '../../src/membership/authority.ts';
 import type { ConfigurationChanges, MemberChange } from '../../src/membership/configuration-changes.ts';
 import {
@@ -13,6 +14,7 @@ import {
   encodeMembership,
   type Membership,
 } from '../../src/membership/membership.ts';
+import type { StandbyReport } from '../../src/standbys/standbys.ts';
 import { clusterId } from '../credentials.ts';
 
 const fingerprint = (id: NodeId, generation = 0): string => `${id}${generation}`.repeat(32);
@@ -62,7 +64,7 @@ function replicated() {
       changes,
       store: through,
       clusterId,
-      isHeard: (id) => heard.has(id),
+      standbys: { report: (id) => (heard.has(id) ? ({} as StandbyReport & { readonly agoMs: number }) : undefined) },
       log: { warn: () => undefined, error: () => undefined } as unknown as Logger,
     });
   const renew = (id: NodeId): void => {

@@ -2,7 +2,7 @@ import type { LevelRange } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { laterRelease } from '../../../storage-fsm/test/level/later-release.ts';
 import { FeatureLevelControl } from '../../src/maintenance/feature-level-control.ts';
-import { raftLevels } from '../../src/maintenance/raft-levels.ts';
+import { RaftLevels } from '../../src/maintenance/raft-levels.ts';
 import { ConfigurationChanges } from '../../src/membership/configuration-changes.ts';
 import { encodeMembership, type Member } from '../../src/membership/membership.ts';
 
@@ -31,16 +31,12 @@ function leader(members: readonly Member[], announced: Readonly<Record<number, L
       return world.level;
     },
   };
-  const changes = new ConfigurationChanges(driver as never, async () => undefined);
+  const changes = new ConfigurationChanges(driver as never, { pause: async () => undefined });
   const control = new FeatureLevelControl({
-    levels: raftLevels({
-      storage: { driver, machine, replica: { commit } } as never,
-      changes,
-      announced: (id) => announced[id],
+    levels: new RaftLevels({ driver, machine, replica: { commit } } as never, changes, {
+      report: (id) => (announced[id] === undefined ? undefined : ({ levels: announced[id] } as never)),
     }),
-    self: 'n1',
-    raiseAfterMs: 0,
-    nowMs: () => 0,
+    config: { node_id: 'n1', feature_level_raise_after: 0 },
     log,
   });
   return { control, world, changes };

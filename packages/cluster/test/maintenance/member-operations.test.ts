@@ -1,7 +1,8 @@
+import type { Logger } from '@transitd/process';
 import type { PeerStatus, TransferOutcome } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { MemberOperations, type MemberOperationsParts } from '../../src/maintenance/member-operations.ts';
+import { MemberOperations, type MemberOperationsOptions } from '../../src/maintenance/member-operations.ts';
 import type { MemberChange } from '../../src/membership/configuration-changes.ts';
 import { encodeMembership, type Member } from '../../src/membership/membership.ts';
 import { LeadershipTransferred } from '../../src/transport/leadership-transferred.ts';
@@ -41,7 +42,7 @@ function setup({ active = [2, 3], transfer = 'resigned' as TransferOutcome['kind
       done.push('transfer');
       end({ kind: transfer } as TransferOutcome);
     },
-  } as unknown as MemberOperationsParts['driver'];
+  } as unknown as MemberOperationsOptions['driver'];
   const made: MemberChange[] = [];
   const operator = new MemberOperations({
     driver,
@@ -53,6 +54,8 @@ function setup({ active = [2, 3], transfer = 'resigned' as TransferOutcome['kind
       },
     },
     standbys: { report: () => undefined, servingEnded: async (id) => void done.push(`end of serving of ${id}`) },
+    transport: { unconnected: [] },
+    log: {} as Logger,
   });
   return { operator, done, made };
 }

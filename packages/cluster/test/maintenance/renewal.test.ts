@@ -3,18 +3,14 @@ import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock } from '@transitd/process';
+import type { ConfState } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { Renewal, renewalHandler } from '../../src/maintenance/renewal.ts';
 import { type ClusterAuthority, makeAuthority, makeRequest, signRequest } from '../../src/membership/authority.ts';
 import { fingerprintOf } from '../../src/membership/certificate.ts';
 import { type NodeIdentity, readIdentity, writeIdentity } from '../../src/membership/identity.ts';
-import {
-  certificateShown,
-  certificateSigned,
-  listedNode,
-  type Member,
-  type Membership,
-} from '../../src/membership/membership.ts';
+import { certificateShown, listedNode, type Member, type Membership } from '../../src/membership/membership.ts';
 import { ClusterCallError, ClusterClient } from '../../src/transport/cluster-client.ts';
 import { ClusterListener } from '../../src/transport/cluster-listener.ts';
 import { clusterId } from '../join/join-fixtures.ts';
@@ -32,6 +28,27 @@ async function identityOf(authority: ClusterAuthority, nodeId: number, daysAgo: 
 
 const trusted = ({ authority }: NodeIdentity): X509Certificate[] => [new X509Certificate(authority)];
 
+/** The list of a node with this identity, before the first rotation. */
+const knows = (identity: () => NodeIdentity) => ({
+  get identity() {
+    return identity();
+  },
+  get authorities() {
+    return trusted(identity());
+  },
+  committedAuthority: undefined,
+});
+
+const member = (id: number): Member => ({
+  id,
+  name: `n${id}`,
+  apiAddress: 'http://127.0.0.1:1',
+  clusterAddress: '127.0.0.1:1',
+  certificate: String(id).repeat(64),
+  nonVoter: false,
+  levels: { oldest: 1, newest: 1 },
+});
+
 /** Node 1 leads; node 2 has a certificate of this age. Both listen and share one membership. */
 async function pair(daysAgo: number) {
   const authority = await makeAuthority(clusterId, new Date());
@@ -39,25 +56,27 @@ async function pair(daysAgo: number) {
   const clock = { nowMs: Date.now() };
   const state = { identity: identities[1], membership: { members: [], removed: [] } as Membership };
   const renew = renewalHandler({
-    clusterId,
-    authority: async () => authority,
-    list: async (node, fingerprint) => {
-      state.membership = certificateSigned(state.membership, node, fingerprint);
+    role: { isActive: true },
+    authority: { clusterId, readOrMake: async () => authority },
+    changes: {
+      make: async (decide) => {
+        state.membership = decide({} as ConfState, state.membership)?.membership ?? state.membership;
+      },
     },
-    now: () => new Date(),
-    monotonicNow: () => clock.nowMs,
+    clock: { nowMs: () => clock.nowMs, utcMs: () => Date.now() },
   });
   const listenerOf = (identity: () => NodeIdentity) =>
     new ClusterListener({
-      identity,
-      memberState: (fingerprint) => listedNode(state.membership, fingerprint),
+      members: {
+        requireIdentity: identity,
+        memberState: (fingerprint) => listedNode(state.membership, fingerprint),
+      },
       calls: {
         'POST /cluster/renew': renew,
         'POST /cluster/whoami': async ({ certificate }) => ({ status: 200, json: { certificate } }),
       },
-      forwarded: (_req, res) => res.destroy(),
-      raft: (socket) => socket.terminate(),
-      judge: () => 'in order',
+      forwarded: { handle: (_req, res) => void res.destroy() },
+      raft: { accept: (socket) => socket.terminate(), judge: () => 'in order' },
       onFault: (error) => {
         throw error;
       },
@@ -67,21 +86,19 @@ async function pair(daysAgo: number) {
   const ports = [await leader.listen({ host: '127.0.0.1', port: 0 }), await standby.listen({ host: '127.0.0.1', port: 0 })];
   const members = identities.map(
     (identity, i): Member => ({
-      id: i + 1,
-      name: `n${i + 1}`,
-      apiAddress: 'http://127.0.0.1:1',
+      ...member(i + 1),
       clusterAddress: `127.0.0.1:${ports[i]}`,
       certificate: shown(identity),
-      nonVoter: false,
-      levels: { oldest: 1, newest: 1 },
     }),
   );
   state.membership = { members, removed: [] };
   const clientOf = (identity: () => NodeIdentity) =>
     new ClusterClient({
-      identity,
-      incarnation: () => ({ number: 1, nonce: 'a'.repeat(32) }),
-      member: (id) => state.membership.members.find((one) => one.id === id),
+      members: {
+        requireIdentity: identity,
+        member: (id) => state.membership.members.find((one) => one.id === id),
+      },
+      incarnation: { number: 1, nonce: 'a'.repeat(32) },
     });
   const toLeader = clientOf(() => state.identity);
   const toStandby = clientOf(() => identities[0]);
@@ -96,16 +113,16 @@ async function pair(daysAgo: number) {
         return answer;
       },
     },
-    identity: () => state.identity,
-    authorities: () => trusted(state.identity),
-    authority: () => undefined,
-    leader: () => 1,
-    setIdentity: async (identity) => {
-      await writeIdentity(folder, identity);
-      state.identity = identity;
-      standby.recheck();
+    membershipList: knows(() => state.identity),
+    leader: { present: { id: 1 } },
+    port: {
+      useIdentity: async (identity) => {
+        await writeIdentity(folder, identity);
+        state.identity = identity;
+        standby.recheck();
+      },
     },
-    now: () => clock.nowMs,
+    clock: { utcMs: () => clock.nowMs },
   });
   open.push(async () => {
     toLeader.close();
@@ -136,11 +153,18 @@ describe('the active node', () => {
     const clock = { nowMs: 0 };
     const signed: number[] = [];
     const renew = renewalHandler({
-      clusterId,
-      authority: async () => authority,
-      list: async (node) => void signed.push(node),
-      now: () => new Date(),
-      monotonicNow: () => clock.nowMs,
+      role: { isActive: true },
+      authority: { clusterId, readOrMake: async () => authority },
+      changes: {
+        make: async (decide) => {
+          const before = { members: [member(2), member(3)], removed: [] };
+          const after = decide({} as ConfState, before)?.membership;
+          signed.push(
+            ...(after?.members ?? []).flatMap(({ id, nextCertificate }) => (nextCertificate === undefined ? [] : [id])),
+          );
+        },
+      },
+      clock: { nowMs: () => clock.nowMs, utcMs: () => Date.now() },
     });
     const ask = async (from: number): Promise<unknown> => {
       const body = Buffer.from(JSON.stringify({ request: (await makeRequest(from)).request }));
@@ -164,8 +188,8 @@ describe('the active node', () => {
   it('refuses a certificate request of more than 4,096 characters before it parses it', async () => {
     const never = (): never => expect.fail('the request was not refused');
     const renew = renewalHandler({
-      ...{ clusterId, authority: never, list: never },
-      ...{ now: () => new Date(), monotonicNow: () => 0 },
+      ...{ role: { isActive: true }, authority: { clusterId, readOrMake: never }, changes: { make: never } },
+      clock: { nowMs: () => 0, utcMs: () => Date.now() },
     });
     const context = {
       from: 2,
@@ -243,12 +267,10 @@ describe('the renewal of a standby', () => {
     })) {
       const renewal = new Renewal({
         client: { post: async () => answer },
-        identity: () => identity,
-        authorities: () => trusted(identity),
-        authority: () => undefined,
-        leader: () => 1,
-        setIdentity: async (next) => void became.push(next),
-        now: Date.now,
+        membershipList: knows(() => identity),
+        leader: { present: { id: 1 } },
+        port: { useIdentity: async (next) => void became.push(next) },
+        clock: systemClock,
       });
       expect(await failureOf(renewal.renewIfDue()), what).to.be.instanceOf(Error);
     }
@@ -266,14 +288,20 @@ describe('the renewal of a standby', () => {
           return { status: 200, json: { certificate } };
         },
       },
-      identity: () => identity,
-      authorities: () => [old, next].map(({ certificate }) => new X509Certificate(certificate)),
-      authority: () => next.certificate,
-      leader: () => 1,
-      setIdentity: async (renewed) => {
-        identity = renewed;
+      membershipList: {
+        get identity() {
+          return identity;
+        },
+        authorities: [old, next].map(({ certificate }) => new X509Certificate(certificate)),
+        committedAuthority: next.certificate,
       },
-      now: Date.now,
+      leader: { present: { id: 1 } },
+      port: {
+        useIdentity: async (renewed) => {
+          identity = renewed;
+        },
+      },
+      clock: systemClock,
     });
     expect(await renewal.renewIfDue()).to.equal(true);
     expect(trusted(identity)[0]?.fingerprint256).to.equal(new X509Certificate(next.certificate).fingerprint256);
@@ -292,12 +320,16 @@ describe('the renewal of a standby', () => {
           throw failure;
         },
       },
-      identity: () => identity,
-      authorities: () => trusted(identity),
-      authority: () => state.signing,
-      leader: () => 1,
-      setIdentity: () => Promise.reject(new Error('nothing changes')),
-      now: () => state.nowMs,
+      membershipList: {
+        identity,
+        authorities: trusted(identity),
+        get committedAuthority() {
+          return state.signing;
+        },
+      },
+      leader: { present: { id: 1 } },
+      port: { useIdentity: () => Promise.reject(new Error('nothing changes')) },
+      clock: { utcMs: () => state.nowMs },
     });
     const callsAfter = async (passedMs: number): Promise<number> => {
       state.nowMs += passedMs;
@@ -316,12 +348,10 @@ describe('the renewal of a standby', () => {
     const identity = await identityOf(authority, 2, 300);
     const renewal = new Renewal({
       client: { post: () => Promise.reject(new Error('no node is called')) },
-      identity: () => identity,
-      authorities: () => trusted(identity),
-      authority: () => undefined,
-      leader: () => undefined,
-      setIdentity: () => Promise.reject(new Error('nothing changes')),
-      now: Date.now,
+      membershipList: knows(() => identity),
+      leader: { present: undefined },
+      port: { useIdentity: () => Promise.reject(new Error('nothing changes')) },
+      clock: systemClock,
     });
     expect(await renewal.renewIfDue()).to.equal(false);
   });

@@ -1,13 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Logger } from '@transitd/process';
+import { type Logger, noObserver } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import { expect } from 'chai';
 import type { NodeIdentity } from '../../src/membership/identity.ts';
 import type { CommittedMembers, MembershipList } from '../../src/membership/membership-list.ts';
 import { MembershipListSync } from '../../src/membership/membership-list-sync.ts';
 import { ListRefused, openList, signList, type VerifiedList } from '../../src/membership/signed-list.ts';
+import { MemberEvents } from '../../src/ports/member-events.ts';
 import { clusterId, testCluster } from '../credentials.ts';
 import { membersOf, trusted } from './members.ts';
 
@@ -33,9 +34,10 @@ describe('MembershipListSync', () => {
     } as unknown as MembershipList;
     const write = (_fields: object, message: string) => seen.errors.push(message);
     const log = { info: () => undefined, warn: write, error: write } as unknown as Logger;
-    const onMembers = () => void seen.changes++;
-    const onConflict = () => void seen.conflicts++;
-    return { seen, lists: new MembershipListSync({ directory, clusterId, membershipList, log, onMembers, onConflict }) };
+    const events = new MemberEvents();
+    events.on('members', () => void seen.changes++);
+    const observer = { ...noObserver, membershipConflict: () => void seen.conflicts++ };
+    return { seen, lists: new MembershipListSync({ directory, log, events, observer }, membershipList, clusterId) };
   }
   const list = (index: number, ...ids: readonly NodeId[]): VerifiedList =>
     signList(cluster.authority, { clusterId, index, members: membersOf(ids) });

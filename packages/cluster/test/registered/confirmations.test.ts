@@ -8,10 +8,12 @@ function clock() {
   const pauses: { readonly untilMs: number; readonly end: () => void }[] = [];
   return {
     nowMs: () => nowMs,
-    pause: (ms: number) =>
-      new Promise<void>((end) => {
-        pauses.push({ untilMs: nowMs + Math.max(0, ms), end });
-      }),
+    pauses: {
+      pause: (ms: number) =>
+        new Promise<void>((end) => {
+          pauses.push({ untilMs: nowMs + Math.max(0, ms), end });
+        }),
+    },
     /** Lets time pass until `ended`; returns the time then. */
     until: async (ended: Promise<void>): Promise<number> => {
       let isOver = false;
@@ -31,12 +33,18 @@ function clock() {
 }
 
 const servesForMs = 2000;
+const waiting = (time: ReturnType<typeof clock>) => ({ clock: time, pauses: time.pauses, servesForMs, self: 1 });
+const confirmationsOf = (
+  time: ReturnType<typeof clock>,
+  others: readonly number[],
+  confirm: (id: number) => Promise<number>,
+): Confirmations => new Confirmations({ ...waiting(time), nodes: { ids: [1, ...others] }, confirm });
 const never = () => new Promise<number>(() => undefined);
 
 describe('confirmations', () => {
   it('take no time without other nodes', async () => {
     const time = clock();
-    const confirmations = new Confirmations({ ...time, servesForMs, others: () => [], confirm: never });
+    const confirmations = confirmationsOf(time, [], never);
     expect(await time.until(confirmations.confirmed(7))).to.equal(0);
   });
 
@@ -47,7 +55,7 @@ describe('confirmations', () => {
       asked.push(id);
       return id === 2 || asked.filter((one) => one === 3).length > 2 ? 7 : 6;
     };
-    const confirmations = new Confirmations({ ...time, servesForMs, others: () => [2, 3], confirm });
+    const confirmations = confirmationsOf(time, [2, 3], confirm);
     expect(await time.until(confirmations.confirmed(7))).to.be.within(1, 200);
     expect(asked.toSorted()).to.deep.equal([2, 3, 3, 3]);
   });
@@ -59,14 +67,18 @@ describe('confirmations', () => {
   ])
     it(`are not needed from a node that ${what} once it can serve no older state, also by a slow clock`, async () => {
       const time = clock();
-      const confirmations = new Confirmations({ ...time, servesForMs, others: () => [2], confirm });
+      const confirmations = confirmationsOf(time, [2], confirm);
       expect(await time.until(confirmations.confirmed(7))).to.be.within(outlasting(servesForMs), outlasting(servesForMs) + 50);
     });
 
   it('are not needed from a node that is no longer registered', async () => {
     const time = clock();
-    const others = () => (time.nowMs() < 500 ? [2] : []);
-    const confirmations = new Confirmations({ ...time, servesForMs, others, confirm: async () => 6 });
+    const nodes = {
+      get ids() {
+        return time.nowMs() < 500 ? [1, 2] : [1];
+      },
+    };
+    const confirmations = new Confirmations({ ...waiting(time), nodes, confirm: async () => 6 });
     expect(await time.until(confirmations.confirmed(7))).to.be.within(500, 600);
   });
 });

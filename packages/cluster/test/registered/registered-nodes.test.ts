@@ -8,10 +8,8 @@ describe('the nodes that have registered', () => {
     const cluster = await testCluster();
     const { identity } = await cluster.node(1);
     const at = { apiAddress: 'http://10.0.0.1:8200', clusterAddress: '10.0.0.1:8201' };
-    const nodes = new RegisteredNodes({
-      clusterId,
-      records: () => new Map([[1, encodeNodeRecord(identity, { name: 'n1', ...at, levels: { oldest: 1, newest: 1 } })]]),
-    });
+    const record = encodeNodeRecord(identity, { name: 'n1', ...at, levels: { oldest: 1, newest: 1 } });
+    const nodes = new RegisteredNodes(clusterId, { nodes: new Map([[1, record]]) });
     const { authority } = cluster;
     const own = { id: 2, name: 'n1', clusterAddress: '10.0.0.2:8201' };
     expect(nodes.namesakeOf(own, authority)?.id).to.equal(1);

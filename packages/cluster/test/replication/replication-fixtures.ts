@@ -75,15 +75,16 @@ export class TestSite<P extends PrimaryCluster = TestPrimary> {
       utcMs: () => this.utcMs,
     });
     const listener = new ClusterListener({
-      identity: () => identity,
-      memberState: (fingerprint) => this.members.get(fingerprint),
+      members: { requireIdentity: () => identity, memberState: (fingerprint) => this.members.get(fingerprint) },
       calls: { 'POST /cluster/echo': async () => this.#handled('echo') },
-      forwarded: (_req, res) => void res.end(this.#handled('forwarded')),
-      raft: (socket) => {
-        this.#handled('raft');
-        socket.terminate();
+      forwarded: { handle: (_req, res) => void res.end(this.#handled('forwarded')) },
+      raft: {
+        accept: (socket) => {
+          this.#handled('raft');
+          socket.terminate();
+        },
+        judge: () => 'in order',
       },
-      judge: () => 'in order',
       guests: port,
       onFault: (error) => {
         throw error;

@@ -1,11 +1,12 @@
 // The active node of a cluster whose members run different releases. Its decisions are the real ones; its log is an array.
-import type { ConfRefusalReason, NodeId, PeerStatus, ProposalOutcome } from '@transitd/raft-core';
+import type { ConfRefusalReason, DriverStatus, NodeId, PeerStatus, ProposalOutcome } from '@transitd/raft-core';
 import { SimRandom } from '@transitd/raft-sim';
 import { type CommitResult, type LevelRange, type Store, StoreError, supportedLevels } from '@transitd/storage-fsm';
-import { admit } from '../../src/join/admission.ts';
+import { Admissions } from '../../src/join/admission.ts';
 import { FeatureLevelControl } from '../../src/maintenance/feature-level-control.ts';
 import { updateMemberEntries } from '../../src/maintenance/member-entries.ts';
-import { raftLevels } from '../../src/maintenance/raft-levels.ts';
+import { RaftLevels } from '../../src/maintenance/raft-levels.ts';
+import { SigningAuthority } from '../../src/maintenance/signing-authority.ts';
 import { authorityRecord } from '../../src/membership/authority.ts';
 import { ConfigurationChanges } from '../../src/membership/configuration-changes.ts';
 import { initialLevels, supportsLevel } from '../../src/membership/member-levels.ts';
@@ -64,27 +65,28 @@ class Term {
         else world.append({ context }, (outcome) => settle({ kind: outcome } as never));
       },
     };
-    this.changes = new ConfigurationChanges(driver as never, flush);
+    this.changes = new ConfigurationChanges(driver as never, { pause: flush });
     const announced = (id: NodeId): LevelRange | undefined =>
       this.heard.get(id) ?? (fault === 'only heard members count' ? supportedLevels : undefined);
+    const storage = {
+      driver,
+      machine: {
+        get featureLevel() {
+          return world.level;
+        },
+      },
+      replica: { commit: ({ raise }: { readonly raise: number }) => this.#commit(world, raise) },
+    } as never;
+    const between: Pick<ConfigurationChanges, 'between'> = {
+      between: async (task) => task(decodeMembership(world.context)),
+    };
+    const report = (id: NodeId) => {
+      const levels = announced(id);
+      return levels && ({ levels } as never);
+    };
     this.control = new FeatureLevelControl({
-      levels: raftLevels({
-        storage: {
-          driver,
-          machine: {
-            get featureLevel() {
-              return world.level;
-            },
-          },
-          replica: { commit: ({ raise }: { readonly raise: number }) => this.#commit(world, raise) },
-        } as never,
-        changes:
-          fault === 'raise beside changes' ? { between: async (task) => task(decodeMembership(world.context)) } : this.changes,
-        announced,
-      }),
-      self: `n${leader}`,
-      raiseAfterMs: 0,
-      nowMs: () => 0,
+      levels: new RaftLevels(storage, fault === 'raise beside changes' ? between : this.changes, { report }),
+      config: { node_id: `n${leader}`, feature_level_raise_after: 0 },
       log: { info: () => undefined } as never,
     });
   }
@@ -225,23 +227,33 @@ export class LevelWorld {
     const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
     const { value } = authorityRecord(this.#authority);
     const first = this.level;
-    const admission = admit(
-      {
-        store: { get: async () => ({ value: Buffer.from(value ?? []), revision: 1 }) } as unknown as Store,
-        changes: {
-          make: (decide: Parameters<typeof changes.make>[0]) => {
-            reach();
-            return proved.then(() => changes.make((conf, before) => this.#admitted(id, levels, decide(conf, before))));
+    const store = { get: async () => ({ value: Buffer.from(value ?? []), revision: 1 }) } as unknown as Store;
+    const level = (): number => (this.#fault === 'joiner judged once' ? first : this.level);
+    const admissions = new Admissions({
+      config: { node_id: `n${this.#leader}` },
+      storage: {
+        driver: { status: () => ({ nodeId: this.#leader }) as DriverStatus, peers: (): readonly PeerStatus[] => [] },
+        machine: {
+          get featureLevel() {
+            return level();
           },
-        } as ConfigurationChanges,
-        clusterId,
-        self: this.#leader,
-        selfName: `n${this.#leader}`,
-        peers: (): readonly PeerStatus[] => [],
-        level: () => (this.#fault === 'joiner judged once' ? first : this.level),
+        },
       },
-      { ...memberOf(id, levels), levels, request },
-    );
+      changes: {
+        make: (decide: Parameters<typeof changes.make>[0]) => {
+          reach();
+          return proved.then(() => changes.make((conf, before) => this.#admitted(id, levels, decide(conf, before))));
+        },
+      },
+      authority: new SigningAuthority(store, clusterId, {
+        committedAuthority: undefined,
+        requireIdentity: () => {
+          throw new Error('nothing is restored');
+        },
+      }),
+      ownEntry: { update: async () => undefined },
+    });
+    const admission = admissions.admit({ ...memberOf(id, levels), levels, request });
     const ended = admission.then(
       () => (this.seen.admitted += 1),
       () => (this.seen.refusedJoins += 1),

@@ -55,8 +55,8 @@ export class ServingNode {
     this.#heartbeats = new decisions.Heartbeats(intervalMs, run.process.now());
     this.standbys = new decisions.Standbys({
       servesForMs: freshForIntervals * intervalMs,
-      nowMs: () => run.process.now(),
-      pause: (ms) => this.#pause(ms),
+      clock: { nowMs: () => run.process.now() },
+      pauses: { pause: (ms) => this.#pause(ms) },
       confirm: (id, index) =>
         world.call(this, id, { timeoutMs: confirmWithinMs + intervalMs, answer: (node) => node.#confirm(index) }),
     });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { MemberEvents } from '../../src/ports/member-events.ts';
 import { Heartbeats } from '../../src/standbys/heartbeats.ts';
 
 const replication = { performance: 'disabled', disasterRecovery: 'disabled' } as const;
@@ -17,7 +18,9 @@ describe('the heartbeats of a standby', () => {
 
   it('report that they are forgotten', () => {
     let forgotten = 0;
-    const of = new Heartbeats(1000, 0, () => {
+    const events = new MemberEvents();
+    const of = new Heartbeats(1000, 0, events);
+    events.on('heartbeatsForgotten', () => {
       forgotten += of.appliedSentMs(10) === undefined ? 1 : 0; // the answers are gone by then
     });
     answered(of, 100, 10);

@@ -28,10 +28,12 @@ function setup(answer: (id: number, index: number, nowMs: number) => number | un
   const confirmed: [id: number, index: number][] = [];
   const standbys = new Standbys({
     servesForMs,
-    nowMs: () => clock.nowMs,
-    pause: async (ms) => {
-      await new Promise((resolve) => setImmediate(resolve));
-      clock.nowMs += Math.max(ms, 0);
+    clock: { nowMs: () => clock.nowMs },
+    pauses: {
+      pause: async (ms) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        clock.nowMs += Math.max(ms, 0);
+      },
     },
     confirm: async (id, index) => {
       confirmed.push([id, index]);
@@ -196,8 +198,8 @@ describe('Standbys: a node that may still serve an older state', () => {
     const confirmed: number[] = [];
     const standbys = new Standbys({
       servesForMs: 2000,
-      nowMs: () => 0,
-      pause: () => new Promise(() => undefined),
+      clock: { nowMs: () => 0 },
+      pauses: { pause: () => new Promise(() => undefined) },
       confirm: async (_id, index) => {
         confirmed.push(index);
         if (confirmed.length === 1) await first;

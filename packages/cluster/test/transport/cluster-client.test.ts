@@ -6,22 +6,18 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { mock } from 'node:test';
+import { systemClock } from '@transitd/process';
+import type { ConfState } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { renewalHandler, renewIdentity } from '../../src/maintenance/renewal.ts';
 import type { NodeIdentity } from '../../src/membership/identity.ts';
-import {
-  certificateShown,
-  certificateSigned,
-  listedNode,
-  type Member,
-  type Membership,
-} from '../../src/membership/membership.ts';
+import { certificateShown, listedNode, type Member, type Membership } from '../../src/membership/membership.ts';
 import type { ClusterHandler } from '../../src/transport/cluster-call.ts';
 import { ClusterCallError, ClusterClient, type ClusterClientOptions } from '../../src/transport/cluster-client.ts';
 import { ClusterListener } from '../../src/transport/cluster-listener.ts';
-import { localAddressFor } from '../../src/transport/peer-connection.ts';
+import { localAddressFor } from '../../src/transport/listen-address.ts';
 import { clusterId, memberAt, type TestCluster, type TestNode, testCluster } from '../credentials.ts';
 
 const timeoutMs = 60_000;
@@ -58,18 +54,21 @@ describe('calls to a peer', () => {
 
   const start = async (port = 0): Promise<number> => {
     listener = new ClusterListener({
-      identity: () => server.identity,
-      memberState: (fingerprint) => listedNode(membership, fingerprint),
+      members: {
+        requireIdentity: () => server.identity,
+        memberState: (fingerprint) => listedNode(membership, fingerprint),
+      },
       calls: {
         'POST /cluster/echo': (call) => onHeartbeat(call),
         'POST /cluster/renew': renewalHandler({
-          clusterId,
-          authority: async () => cluster.authority,
-          list: async (node, fingerprint) => {
-            membership = certificateSigned(membership, node, fingerprint);
+          role: { isActive: true },
+          authority: { clusterId, readOrMake: async () => cluster.authority },
+          changes: {
+            make: async (decide) => {
+              membership = decide({} as ConfState, membership)?.membership ?? membership;
+            },
           },
-          now: () => new Date(),
-          monotonicNow: () => performance.now(),
+          clock: systemClock,
         }),
         'GET /cluster/snapshot': async () => ({
           stream: (async function* () {
@@ -78,13 +77,14 @@ describe('calls to a peer', () => {
           })(),
         }),
       },
-      forwarded: (req, res, from) => {
-        const { remotePort, remoteAddress } = req.socket;
-        seen.push({ from, certificate: '', port: remotePort, address: remoteAddress, body: '' });
-        onForwarded(req, res);
+      forwarded: {
+        handle: (req, res, from) => {
+          const { remotePort, remoteAddress } = req.socket;
+          seen.push({ from, certificate: '', port: remotePort, address: remoteAddress, body: '' });
+          onForwarded(req, res);
+        },
       },
-      raft: () => undefined,
-      judge: () => 'in order',
+      raft: { accept: () => undefined, judge: () => 'in order' },
       onFault: () => undefined,
       checkMs: 10,
     });
@@ -92,16 +92,15 @@ describe('calls to a peer', () => {
   };
   const connectClient = (more: Partial<ClusterClientOptions> = {}): ClusterClient =>
     new ClusterClient({
-      identity: () => identity,
-      incarnation: () => ({ number: 1, nonce: 'a'.repeat(32) }),
-      member: (id) => membership.members.find((one) => one.id === id),
+      members: { requireIdentity: () => identity, member: (id) => membership.members.find((one) => one.id === id) },
+      incarnation: { number: 1, nonce: 'a'.repeat(32) },
       connectMsMax: timeoutMs,
       ...more,
     });
   const change = (members: readonly Member[]): void => {
     membership = { members, removed: [] };
   };
-  const get = (more: object = {}) => client.request(1, { method: 'GET', path: '/v1/sys/x', timeoutMs, ...more });
+  const get = (more: object = {}) => client.forwarding().request(1, { method: 'GET', path: '/v1/sys/x', timeoutMs, ...more });
   const read = async (more: object = {}): Promise<string> => (await buffer((await get(more)).body)).toString();
 
   beforeEach(async () => {
@@ -159,7 +158,7 @@ describe('calls to a peer', () => {
     };
     const headers = { 'X-Service-Token': 's.x', Host: 'client.example' };
     for (const body of [Buffer.from('whole'), Readable.from([Buffer.from('wh'), Buffer.from('ole')])]) {
-      const answer = await client.request(1, { method: 'PUT', path: '/v1/a?b=c', headers, body, timeoutMs });
+      const answer = await client.forwarding().request(1, { method: 'PUT', path: '/v1/a?b=c', headers, body, timeoutMs });
       expect(answer.status).to.equal(418);
       expect(answer.headers['x-answer']).to.equal('a');
       expect((await buffer(answer.body)).toString()).to.equal('whole');
@@ -384,11 +383,10 @@ describe('calls to a peer', () => {
 
     it('sends no certificate that could not be listed', async () => {
       const handler = renewalHandler({
-        clusterId,
-        authority: async () => cluster.authority,
-        list: () => Promise.reject(new StoreError('not_leader', 'no')),
-        now: () => new Date(),
-        monotonicNow: () => performance.now(),
+        role: { isActive: true },
+        authority: { clusterId, readOrMake: async () => cluster.authority },
+        changes: { make: () => Promise.reject(new StoreError('not_leader', 'no')) },
+        clock: systemClock,
       });
       const { makeRequest } = await import('../../src/membership/authority.ts');
       const body = Buffer.from(JSON.stringify({ request: (await makeRequest(2)).request }));
@@ -442,12 +440,13 @@ describe('a server that pretends to be a peer', () => {
     await once(server, 'listening');
     const member = memberAt(real, (server.address() as { port: number }).port);
     const client = new ClusterClient({
-      identity: () => local.identity,
-      incarnation: () => ({ number: 1, nonce: 'a'.repeat(32) }),
-      member: () => member,
+      members: { requireIdentity: () => local.identity, member: () => member },
+      incarnation: { number: 1, nonce: 'a'.repeat(32) },
     });
     const body = Buffer.from('secret');
-    expect(await failure(client.request(1, { method: 'POST', path: '/v1/x', body, timeoutMs }))).to.equal('not_sent');
+    expect(await failure(client.forwarding().request(1, { method: 'POST', path: '/v1/x', body, timeoutMs }))).to.equal(
+      'not_sent',
+    );
     await until(() => connections.every((socket) => socket.destroyed));
     expect(heard).to.equal(0);
     client.close();

@@ -111,6 +111,11 @@ describe('the cluster port', () => {
   const list = (certificate: string, id: number, memberState: ListedNode['memberState'] = 'member'): void =>
     void listed.set(certificate, { id, memberState });
 
+  const accept = (socket: WebSocket, from: number): void => {
+    handled.push(`raft of ${from}`);
+    raft.push(socket);
+  };
+
   async function start(more: Partial<ClusterListenerOptions> = {}): Promise<void> {
     const answering =
       (name: string): ClusterHandler =>
@@ -119,8 +124,7 @@ describe('the cluster port', () => {
         return { status: 200, json: { said: body.toString() } };
       };
     listener = new ClusterListener({
-      identity: () => server.identity,
-      memberState: (fingerprint) => listed.get(fingerprint),
+      members: { requireIdentity: () => server.identity, memberState: (fingerprint) => listed.get(fingerprint) },
       calls: {
         'POST /cluster/echo': answering('heartbeat'),
         'POST /cluster/confirm': answering('confirm'),
@@ -134,15 +138,13 @@ describe('the cluster port', () => {
           };
         },
       },
-      forwarded: (req, res, from) => {
-        handled.push(`forwarded by ${from}`);
-        req.resume().on('end', () => res.end('{}'));
+      forwarded: {
+        handle: (req, res, from) => {
+          handled.push(`forwarded by ${from}`);
+          req.resume().on('end', () => res.end('{}'));
+        },
       },
-      raft: (socket, from) => {
-        handled.push(`raft of ${from}`);
-        raft.push(socket);
-      },
-      judge: () => 'in order',
+      raft: { accept, judge: () => 'in order' },
       onFault: (error) => faults.push(error),
       checkMs: 10,
       ...more,
@@ -233,7 +235,7 @@ describe('the cluster port', () => {
     ])
       it(`allows an unlisted node of this cluster ${what}`, async () => {
         const refused: (number | undefined)[] = [];
-        await start({ openToUnlisted: () => open, onRefused: ({ from }) => refused.push(from) });
+        await start({ unlisted: { calls: open }, onRefused: ({ from }) => refused.push(from) });
         const stranger = await cluster.node(2);
         for (const asked of everyCall) {
           const answer = await call(port, stranger.identity, asked);
@@ -250,7 +252,15 @@ describe('the cluster port', () => {
       const [former, next] = [cluster, await testCluster()];
       const [ofFormer, ofNext] = [await former.node(2), await next.node(3)];
       let trusted = [former, next];
-      await start({ authorities: () => trusted.map(({ authority }) => new X509Certificate(authority.certificate)) });
+      await start({
+        members: {
+          requireIdentity: () => server.identity,
+          memberState: (fingerprint) => listed.get(fingerprint),
+          get authorities() {
+            return trusted.map(({ authority }) => new X509Certificate(authority.certificate));
+          },
+        },
+      });
       list(ofFormer.certificate, 2, 'member');
       list(ofNext.certificate, 3, 'member');
       const answers = async () => [
@@ -267,7 +277,7 @@ describe('the cluster port', () => {
     });
 
     it('accepts at most eight connections of unlisted nodes', async () => {
-      await start({ openToUnlisted: () => ['POST /cluster/echo'], checkMs: 60_000 });
+      await start({ unlisted: { calls: ['POST /cluster/echo'] }, checkMs: 60_000 });
       const stranger = await cluster.node(2);
       const sockets: TLSSocket[] = [];
       for (let i = 0; i < 8; i++) sockets.push(await connected(port, stranger.identity));
@@ -384,8 +394,10 @@ describe('the cluster port', () => {
     it('finishes an answer in flight, which may be the answer to the removal request', async () => {
       let answer: (() => void) | undefined;
       await start({
-        forwarded: (_req, res) => {
-          answer = () => void res.end('{"done":true}');
+        forwarded: {
+          handle: (_req, res) => {
+            answer = () => void res.end('{"done":true}');
+          },
         },
       });
       const answered = call(port, member.identity, 'POST /v1/sys/storage/raft/remove-peer');
@@ -407,9 +419,12 @@ describe('the cluster port', () => {
         list(member.certificate, 2);
         const judged: unknown[] = [];
         await start({
-          judge: (...named) => {
-            judged.push(named);
-            return verdict;
+          raft: {
+            accept,
+            judge: (...named) => {
+              judged.push(named);
+              return verdict;
+            },
           },
         });
         expect(await call(port, member.identity, 'GET /cluster/raft')).to.have.property('status', connects);
@@ -422,7 +437,7 @@ describe('the cluster port', () => {
     for (const asked of ['GET /cluster/raft', 'POST /cluster/echo', 'POST /v1/transit/encrypt/key'])
       it(`answers ${asked} without an incarnation with 400`, async () => {
         list(member.certificate, 2);
-        await start({ judge: () => expect.fail('judged a missing incarnation') });
+        await start({ raft: { accept, judge: () => expect.fail('judged a missing incarnation') } });
         expect(await call(port, member.identity, asked, { run: '7' })).to.have.property('status', 400);
         expect(handled).to.deep.equal([]);
       });
@@ -430,7 +445,8 @@ describe('the cluster port', () => {
 
   it('uses a renewed certificate without a restart', async () => {
     let identity = server.identity;
-    await start({ identity: () => identity, checkMs: 60_000 });
+    const memberState = (fingerprint: string) => listed.get(fingerprint);
+    await start({ members: { requireIdentity: () => identity, memberState }, checkMs: 60_000 });
     const renewed = await cluster.node(1);
     const shownBy = async (): Promise<string> => {
       const socket = await connected(port, member.identity);
@@ -553,12 +569,10 @@ describe('the cluster port', () => {
   it('fails on an address that is in use', async () => {
     await start();
     const second = new ClusterListener({
-      identity: () => server.identity,
-      memberState: () => undefined,
+      members: { requireIdentity: () => server.identity, memberState: () => undefined },
       calls: {},
-      forwarded: () => undefined,
-      raft: () => undefined,
-      judge: () => 'in order',
+      forwarded: { handle: () => undefined },
+      raft: { accept, judge: () => 'in order' },
       onFault: () => undefined,
     });
     const error = await second.listen({ host: '127.0.0.1', port }).catch((thrown: Error) => thrown);

@@ -8,7 +8,7 @@ import { finished } from 'node:stream/promises';
 import { endAfterDrain, indexValue } from '@transitd/http';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import type { ClusterClient, ClusterResponse } from '../../src/transport/cluster-client.ts';
+import type { ClusterClient, ClusterResponse, ForwardingClient } from '../../src/transport/cluster-client.ts';
 import type { ClusterListener } from '../../src/transport/cluster-listener.ts';
 import { Forwarder, type Leader } from '../../src/transport/forwarder.ts';
 import { clusterId } from '../credentials.ts';
@@ -32,10 +32,14 @@ describe('a forwarded request', () => {
   let standby: Server;
   let forwarded: Promise<number | string>;
 
-  const forwarderOf = (via: Pick<ClusterClient, 'request'>): Forwarder =>
+  const forwarderOf = (via: ForwardingClient): Forwarder =>
     new Forwarder({
       client: via,
-      leader: () => leader,
+      leader: {
+        get present() {
+          return leader;
+        },
+      },
       reached: async () => {
         await onWait();
         return true;
@@ -81,7 +85,7 @@ describe('a forwarded request', () => {
     leader = { id: 1, term: 1, isSilent: false };
     onForwarded = (_req, res) => void res.writeHead(200, headers).end(answered);
     onWait = () => undefined;
-    forwarder = forwarderOf(client);
+    forwarder = forwarderOf(client.forwarding());
   });
 
   it('gets the answer of the active node', async () => {

@@ -94,12 +94,16 @@ describe('Raft’s messages', () => {
     const transport = new WebSocketTransport({
       self,
       incarnation: ownIncarnation,
-      identity: () => identity,
-      onRemoved: () => removed++,
-      onForeignVersion: (peer) => foreign.push(peer),
-      onOvertaken: (peer) => overtaken.push(peer),
-      onEarlierConnected: (peer) => early.push(peer),
-      onRefusedIncarnation: (...args) => refused.push(args),
+      members: { requireIdentity: () => identity },
+      observer: {
+        removed: () => void removed++,
+        foreignVersion: (peer) => void foreign.push(peer),
+        overtaken: (peer) => void overtaken.push(peer),
+        earlierConnected: (peer) => void early.push(peer),
+        refusedIncarnation: (...args) => void refused.push(args),
+        unreachable: () => undefined,
+        reachable: () => undefined,
+      },
       limits: { connectMsMax: 60_000, ...limits },
       every: (_intervalMs, task) => {
         tick = task;
@@ -129,15 +133,16 @@ describe('Raft’s messages', () => {
   /** Opens a node's cluster port; returns the port and a function to close it. */
   async function listen(node: TestNode, { transport }: End, { port = 0, versions = wireVersions } = {}) {
     const listener = new ClusterListener({
-      identity: () => node.identity,
-      memberState: (certificate) => memberState.get(certificate),
+      members: { requireIdentity: () => node.identity, memberState: (certificate) => memberState.get(certificate) },
       calls: {},
-      forwarded: () => undefined,
-      raft: (socket, ...rest) => {
-        accepted.push(socket);
-        transport.accept(socket, ...rest);
+      forwarded: { handle: () => undefined },
+      raft: {
+        accept: (socket, ...rest) => {
+          accepted.push(socket);
+          transport.accept(socket, ...rest);
+        },
+        judge: (from, incarnation) => transport.judge(from, incarnation),
       },
-      judge: (from, incarnation) => transport.judge(from, incarnation),
       onFault: () => undefined,
       checkMs: 10,
       versions,

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import type { ClusterHandler } from '../../src/transport/cluster-call.ts';
-import { ClusterCallError, type ClusterClient } from '../../src/transport/cluster-client.ts';
+import { ClusterCallError, type ClusterClient, type ForwardingClient } from '../../src/transport/cluster-client.ts';
 import type { ClusterListener } from '../../src/transport/cluster-listener.ts';
 import { type Side, type UnsealedProofs, unsealedHandler, unsealedPath } from '../../src/transport/unsealed-proof.ts';
 import { activeAndStandby } from './active-and-standby.ts';
@@ -26,6 +26,7 @@ const timeoutMs = 60_000;
 describe('a node that forwards requests', () => {
   let listener: ClusterListener;
   let client: ClusterClient;
+  let forwarding: ForwardingClient;
   let onProve: ClusterHandler;
   /** Requests of clients that the other node has received. */
   let received: string[];
@@ -50,18 +51,16 @@ describe('a node that forwards requests', () => {
         },
         forwardedByUnsealed: true,
       },
-      {
-        proofs: {
-          prove: (...about) => proofs.prove(...about),
-          isProof: (...about) => proofs.isProof(...about),
-        },
-        connectMsMax,
-      },
+      { connectMsMax },
     ));
+    forwarding = client.forwarding({
+      prove: (...about) => proofs.prove(...about),
+      isProof: (...about) => proofs.isProof(...about),
+    });
   };
   const forward = async (): Promise<string> => {
     try {
-      const { body } = await client.request(1, { method: 'POST', path: '/v1/x', body: Buffer.from('token'), timeoutMs });
+      const { body } = await forwarding.request(1, { method: 'POST', path: '/v1/x', body: Buffer.from('token'), timeoutMs });
       return (await buffer(body)).toString();
     } catch (error) {
       return error instanceof ClusterCallError ? `${error.code}: ${error.message}` : String(error);
@@ -89,7 +88,7 @@ describe('a node that forwards requests', () => {
     await clientOf();
     proofs = sealed;
     const path = '/v1/sys/storage/raft/bootstrap/challenge';
-    const { body } = await client.request(1, { method: 'POST', path, timeoutMs });
+    const { body } = await forwarding.request(1, { method: 'POST', path, timeoutMs });
     expect((await buffer(body)).toString()).to.equal('answer');
     expect(await client.post(1, '/cluster/echo', { json: {}, timeoutMs })).to.deep.equal({ status: 200, json: {} });
     expect(asked).to.deep.equal([]);
@@ -168,7 +167,7 @@ describe('a node that forwards requests', () => {
   it('is refused if it forwards a request without any proof', async () => {
     await clientOf();
     onProve = async ({ channel }) => answerWith(proofFor('answering node', channel())); // so the listener has no proof of the caller
-    const { status, body } = await client.request(1, { method: 'GET', path: '/v1/x', timeoutMs });
+    const { status, body } = await client.forwarding().request(1, { method: 'GET', path: '/v1/x', timeoutMs });
     expect([status, (await buffer(body)).toString()]).to.deep.equal([
       403,
       '{"errors":["the caller has not proved that it is unsealed"]}\n',

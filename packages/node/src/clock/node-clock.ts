@@ -1,5 +1,5 @@
 import type { ClockDispute, ClockDisputes, TimeSource } from '@transitd/access';
-import type { Logger } from '@transitd/process';
+import type { Logger, RecordClock } from '@transitd/process';
 import { type ClockSample, ClockTrust } from './clock-trust.ts';
 
 /** Reads the wall clock and the monotonic clock. */
@@ -14,7 +14,7 @@ export interface NodeClockParts {
  * The node's time of day, from two sources: the wall clock, and the monotonic clock counted from when the wall clock was last trusted. A
  * token that is expired by either is refused. An irreversible step, such as a deletion, waits until it is due by both.
  */
-export class NodeClock implements ClockDisputes {
+export class NodeClock implements RecordClock, ClockDisputes {
   readonly #log: Logger;
   readonly #read: () => ClockSample;
   readonly #trust: ClockTrust;
@@ -26,17 +26,19 @@ export class NodeClock implements ClockDisputes {
     this.#trust = new ClockTrust(read());
   }
 
-  /** Returns the later of the two times, in milliseconds since 1970. Use it to refuse expired tokens. */
-  readonly now = (): number => {
+  nowMs(): number {
+    return performance.now();
+  }
+
+  utcMs(): number {
     const { wallMs, monotonicMs } = this.#read();
     return Math.max(wallMs, this.#trust.steadyMs(monotonicMs));
-  };
+  }
 
-  /** Returns the earlier of the two times. Use it to delete, to rotate and to date records. */
-  readonly dueNow = (): number => {
+  dueMs(): number {
     const { wallMs, monotonicMs } = this.#read();
     return Math.min(wallMs, this.#trust.steadyMs(monotonicMs));
-  };
+  }
 
   /** Returns the time by the trusted offset of the monotonic clock, in milliseconds since 1970. */
   get steadyMs(): number {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Engine, NodeRegistry } from '@transitd/cluster';
+import type { Barrier } from '@transitd/barrier';
+import type { MemberEvents, NodeRegistry, OutsideEngine } from '@transitd/cluster';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import { type DriverStatus, type Grant, grantUntil, isHeld, type ReadOutcome } from '@transitd/raft-core';
 import { CopyFault, type Etcd, EtcdReplica } from '@transitd/storage-etcd';
@@ -25,25 +26,22 @@ export interface EtcdEngineOptions {
   readonly heartbeatMs: number;
   readonly log: Logger;
   readonly observer: NodeObserver;
-  /** The role, readiness, term or leader has changed. */
-  readonly onStatus: (status: DriverStatus) => void;
+  /** Gets changes of status and registered nodes, and clock jumps. */
+  readonly events: MemberEvents;
   /**
    * Reports until when other threads may rely on the role of the active node; undefined while this node does not have it. Called every 50
    * milliseconds, and before anything that ends the role or the registration of this node.
    */
   readonly onLease: (endMs: number | undefined) => void;
-  /** The nodes that are known may have changed. */
-  readonly onNodes: () => void;
   /** This node must end: the cluster was raised to a feature level that it does not support. */
   readonly onFatal: (error: Error) => void;
-  /** @see StorageOptions.onClockJump */
-  readonly onClockJump: (ms: number) => void;
 }
 
 const refused: ReadOutcome = { kind: 'refused', reason: 'notLeader' };
 
 /** The engine of a node whose consensus and records are in etcd. */
-export class EtcdEngine implements Engine {
+export class EtcdEngine implements OutsideEngine {
+  readonly kind = 'etcd';
   readonly replica: Replica;
   readonly registry: NodeRegistry;
   /** Backups and restores. */
@@ -61,20 +59,24 @@ export class EtcdEngine implements Engine {
   private constructor(options: EtcdEngineOptions, replica: EtcdReplica) {
     this.#options = options;
     this.#etcd = replica;
-    this.#clock = new LeaseClock({ leaseMs: leaseSeconds * 1000, onJump: options.onClockJump });
+    this.#clock = new LeaseClock({ leaseMs: leaseSeconds * 1000, onJump: (ms) => options.events.emit('clockJump', { ms }) });
     this.registry = this.#newRegistry();
     this.snapshots = etcdSnapshots(replica);
     this.replica = observedReplica(replica, () => this.status(), options.observer);
     this.#last = this.status();
+  }
+
+  /** Begins to report changes. Call it when everything listens to the events. */
+  start(): void {
     const observe = (): void => this.#observe();
-    this.#ends.push(replica.observe(observe), this.#clock.forDriver.every(tickMs, observe));
+    this.#ends.push(this.#etcd.observe(observe), this.#clock.forDriver.every(tickMs, observe));
   }
 
   /** Reads the whole state below the prefix. @throws EtcdError, CopyFault, TypeError, UnsupportedLevel */
   static async open(options: EtcdEngineOptions): Promise<EtcdEngine> {
     const { etcd, prefix, nodeId, log } = options;
     const heartbeatMs = Math.min(options.heartbeatMs, heartbeatMaxMs);
-    const limit = new LogLimit({ log, nowMs: () => performance.now() });
+    const limit = new LogLimit({ log });
     const onFault = (error: Error): void => {
       const reason = { reason: error.message };
       if (error instanceof CopyFault)
@@ -116,7 +118,9 @@ export class EtcdEngine implements Engine {
     return this.#etcd.featureLevel;
   }
 
-  readonly diskLow = (): boolean => false;
+  diskLow(): boolean {
+    return false;
+  }
 
   scopeDigestAt(): undefined {
     return undefined;
@@ -127,10 +131,10 @@ export class EtcdEngine implements Engine {
     this.#etcd.mayLead = mayLead;
   }
 
-  /** Resolves when this node is the active one, or `isFounded` says that another node was faster. */
-  async leadsOr(isFounded: () => boolean): Promise<void> {
+  /** Resolves when this node is the active one, or another node was faster and has initialized the cluster. */
+  async leadsOr(barrier: Pick<Barrier, 'state'>): Promise<void> {
     for (const endMs = performance.now() + foundWithinMs; performance.now() < endMs; await pause(tickMs))
-      if (this.status().ready || isFounded()) return;
+      if (this.status().ready || barrier.state.initialized) return;
   }
 
   async transferLeadership(): Promise<void> {
@@ -184,8 +188,8 @@ export class EtcdEngine implements Engine {
     const records = [...this.#etcd.nodes.values()];
     const isSame = records.length === this.#records.length && records.every((record, index) => record === this.#records[index]);
     this.#records = records;
-    if (!isSame) this.#options.onNodes();
+    if (!isSame) this.#options.events.emit('configuration');
     if (status.role !== role || status.ready !== ready || status.term !== term || status.leader !== leader)
-      this.#options.onStatus(status);
+      this.#options.events.emit('status', status);
   }
 }

@@ -1,4 +1,5 @@
 import { admission, type Bucket, callerGroup, type Rate, RateLimited } from '@transitd/access';
+import type { Clock } from '@transitd/process';
 
 /** Maximum number of callers that are remembered. The caller with the oldest request is forgotten first. */
 const callersMax = 4096;
@@ -7,20 +8,20 @@ const callersMax = 4096;
 export class AddressRate {
   readonly #rate: Rate;
   readonly #refusal: string;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #buckets = new Map<string, Bucket>();
 
-  /** @param refusal - the error text @param now - monotonic, in milliseconds */
-  constructor(rate: Rate, { refusal, now }: { readonly refusal: string; readonly now: () => number }) {
+  /** @param refusal - the error text */
+  constructor(rate: Rate, { refusal, clock }: { readonly refusal: string; readonly clock: Clock }) {
     this.#rate = rate;
     this.#refusal = refusal;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   /** Counts one request. @throws RateLimited */
   admit(address: string): void {
     const caller = callerGroup(address);
-    const { bucket, admitted, waitMs } = admission(this.#buckets.get(caller), this.#rate, this.#now());
+    const { bucket, admitted, waitMs } = admission(this.#buckets.get(caller), this.#rate, this.#clock.nowMs());
     this.#buckets.delete(caller);
     const oldest = this.#buckets.size >= callersMax ? this.#buckets.keys().next() : undefined;
     if (oldest?.done === false) this.#buckets.delete(oldest.value);

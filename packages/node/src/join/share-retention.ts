@@ -1,4 +1,5 @@
 import { RateLimited } from '@transitd/access';
+import type { Clock } from '@transitd/process';
 import { AddressRate } from './address-rate.ts';
 
 /** How long shares are kept after the newest valid one, even if a caller asks to discard them. */
@@ -12,25 +13,24 @@ export const sharesRetained = `a share was given less than ${retentionMs / 1000}
  * shares need no protection: they change nothing.
  */
 export class ShareRetention {
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #rate: AddressRate;
   #newestMs = Number.NEGATIVE_INFINITY;
 
-  /** @param now - monotonic, in milliseconds */
-  constructor(now: () => number) {
-    this.#now = now;
+  constructor(clock: Clock) {
+    this.#clock = clock;
     const refusal = 'this address has already had shares discarded; try again later';
-    this.#rate = new AddressRate({ rate: 1, intervalS: 600, blockIntervalS: 0 }, { refusal, now });
+    this.#rate = new AddressRate({ rate: 1, intervalS: 600, blockIntervalS: 0 }, { refusal, clock });
   }
 
   /** Starts the retention again: a valid share was given. */
   shareAccepted(): void {
-    this.#newestMs = this.#now();
+    this.#newestMs = this.#clock.nowMs();
   }
 
   /** Milliseconds for which the shares are still kept; 0 when they may be discarded. */
   get remainingMs(): number {
-    return Math.max(0, this.#newestMs + retentionMs - this.#now());
+    return Math.max(0, this.#newestMs + retentionMs - this.#clock.nowMs());
   }
 
   /** Counts a request that discards the shares. @throws RateLimited */

@@ -1,4 +1,4 @@
-import { authorityPath, type Storage } from '@transitd/cluster';
+import { authorityPath, MemberEvents, type Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { noObserver, StartError } from '@transitd/process';
 import {
@@ -53,7 +53,7 @@ async function withStorage(directory: DataDirectory, { raft }: Config, use: (sto
   const { promise: failing, reject } = Promise.withResolvers<never>();
   let failure: Error | undefined;
   const storage = await directory.openStorage({
-    ...{ raft, observer: noObserver, onStatus: () => undefined, onConfiguration: () => undefined },
+    ...{ raft, observer: noObserver, events: new MemberEvents() },
     onFatal: (error) => {
       failure = error;
       reject(error);

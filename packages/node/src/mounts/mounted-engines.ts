@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import {
   type EngineCaches,
@@ -29,8 +30,8 @@ export interface MountedEnginesOptions {
   readonly ciphertextPrefix: string;
   /** Returns the managed keys of a mount. @param allowed - returns the names that the mount may use at that moment */
   readonly managedKeysFor: (allowed: () => readonly string[]) => ManagedKeys;
-  /** The time by which keys are dated and rotated, in milliseconds since 1970. */
-  readonly now: () => number;
+  /** Dates and rotates keys. */
+  readonly clock: RecordClock;
   /** Reports when keys are used; absent if nobody wants to know. */
   readonly useObserver?: UseObserver | undefined;
   /** The secondary clusters, which must have key material before it is used; absent where no keys are made. */
@@ -209,13 +210,13 @@ export class MountedEngines {
   }
 
   async #open(mount: Mount): Promise<Mounted> {
-    const { store, managedKeysFor, now, useObserver, secondaries } = this.#options;
+    const { store, managedKeysFor, clock, useObserver, secondaries } = this.#options;
     const { id, ciphertextPrefix } = mount;
     const engine = new TransitEngine({
       store: mountStore(store, mount, () => mounted.isRemoved),
       mountId: id,
       ciphertextPrefix,
-      now,
+      clock,
       caches: this.#caches,
       managedKeys: managedKeysFor(() => mounted.mount.allowedManagedKeys),
       observer: useObserver,

@@ -20,10 +20,10 @@ const schema = z.object({
 
 /** The option `acknowledge: key_material` of a replication set. */
 export class AcknowledgeSetting {
-  readonly #parts: Pick<ReplicationParts, 'storage' | 'barrier' | 'isActive'>;
+  readonly #parts: Pick<ReplicationParts, 'storage' | 'barrier' | 'role'>;
   #last: AcknowledgeSettings | undefined;
 
-  constructor(parts: Pick<ReplicationParts, 'storage' | 'barrier' | 'isActive'>) {
+  constructor(parts: Pick<ReplicationParts, 'storage' | 'barrier' | 'role'>) {
     this.#parts = parts;
   }
 

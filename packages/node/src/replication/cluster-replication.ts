@@ -116,6 +116,7 @@ export class ClusterReplication {
       nodes: () => cluster.primaryNodes,
       utcMs,
     });
+    for (const change of ['status', 'services'] as const) parts.events.on(change, () => this.tick());
     storage.machine.observe({
       entry: (applied) => {
         this.#outcomes.entry(applied);
@@ -126,7 +127,7 @@ export class ClusterReplication {
     });
   }
 
-  /** Starts and ends connections as the state of this node requires. The caller calls this at every change, and from time to time. */
+  /** Starts and ends connections as the state of this node requires: after each change, and from time to time. */
   tick(): void {
     if (this.#isUpdating || this.#isClosed) return;
     this.#isUpdating = true;
@@ -154,7 +155,7 @@ export class ClusterReplication {
 
   /** The secondaries of a primary's active node, by the name that an operator gave them; empty on any other node. */
   get secondaries(): readonly SecondaryView[] {
-    if (this.#port === undefined || !this.#parts.isActive()) return [];
+    if (this.#port === undefined || !this.#parts.role.isActive) return [];
     return secondaryViews(this.#registry.current, this.#port.connected, this.#primary.unprovenClaims);
   }
 
@@ -323,25 +324,25 @@ export class ClusterReplication {
   }
 
   async #update(): Promise<void> {
-    const { storage, barrier, isActive } = this.#parts;
+    const { storage, barrier, role } = this.#parts;
     const state = storage.machine.replication;
     if (state === undefined) return;
     const isUnsealed = !barrier.state.sealed;
     this.#promotion.noteTerm();
     if (isUnsealed) await Promise.all([this.reports.refresh(), this.#succession.refresh()]);
-    if (isUnsealed && isActive() && state.fenceMs !== undefined) await this.fence.activated(storage.driver.status().term);
+    if (isUnsealed && role.isActive && state.fenceMs !== undefined) await this.fence.activated(storage.driver.status().term);
     this.#digest.measure(state);
     if (isUnsealed && state.role === 'primary') await this.material.tick();
     if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#openPort();
     else this.#closePort();
-    if (!isActive()) this.#port?.disconnect();
+    if (!role.isActive) this.#port?.disconnect();
     const former = {
       cluster: this.#credential.present?.clusterId,
       registrations: this.#registry.current.registrations,
       connected: this.#port?.connected ?? [],
     };
     const calls = state.role === 'secondary' || announcesEpoch(state, former, this.#parts.nowMs());
-    if (isUnsealed && isActive() && calls) await this.#openLink();
+    if (isUnsealed && role.isActive && calls) await this.#openLink();
     else {
       this.#link?.close();
       this.#link = undefined;
@@ -350,12 +351,12 @@ export class ClusterReplication {
   }
 
   async #openPort(): Promise<void> {
-    const { cluster, isActive, nowMs, utcMs, log } = this.#parts;
+    const { cluster, role, nowMs, utcMs, log } = this.#parts;
     if (this.#port !== undefined) return;
     await this.#registry.refresh();
     this.#port = new ReplicationPort({
       ...{ registry: this.#registry, desk: this.#desk, cluster: this.#primary, nowMs, utcMs, log },
-      active: () => (isActive() ? true : cluster.activeMember?.clusterAddress),
+      active: () => (role.isActive ? true : cluster.activeMember?.clusterAddress),
     });
     cluster.serveSecondaries(this.#port);
   }

@@ -16,7 +16,7 @@ import {
 import type { KeptDivergence } from './kept-reports.ts';
 import type { ReplicationParts } from './replication-parts.ts';
 
-interface DivergedStateParts extends Pick<ReplicationParts, 'storage' | 'log' | 'directory' | 'takeSnapshot' | 'node' | 'utcMs'> {
+interface DivergedStateParts extends Pick<ReplicationParts, 'storage' | 'log' | 'directory' | 'snapshots' | 'node' | 'utcMs'> {
   /** Keeps the counts of a report for all nodes. @throws StoreError */
   readonly keep: (divergence: KeptDivergence) => Promise<void>;
 }
@@ -142,12 +142,12 @@ export class DivergedState {
   }
 
   async #archive({ name, point, position }: Divergence): Promise<void> {
-    const { directory, takeSnapshot, log } = this.#parts;
+    const { directory, snapshots, log } = this.#parts;
     const folder = divergedFolder(directory);
     const path = join(folder, `${name}.snap`);
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      await writeSnapshotFile(path, await takeSnapshot());
+      await writeSnapshotFile(path, await snapshots.take());
     } catch (error) {
       throw new Error(`the state of this former primary cannot be kept, so it is not replaced: ${reasonOf(error)}`, {
         cause: error,

@@ -12,7 +12,7 @@ import { AcknowledgeSetting } from './acknowledge-setting.ts';
 import type { ReplicationParts } from './replication-parts.ts';
 
 export interface MaterialConfirmationParts
-  extends Pick<ReplicationParts, 'storage' | 'barrier' | 'isActive' | 'nowMs' | 'lateRequestsMax' | 'log'> {
+  extends Pick<ReplicationParts, 'storage' | 'barrier' | 'role' | 'nowMs' | 'lateRequestsMax' | 'log'> {
   readonly registry: Pick<StoredRegistry, 'current' | 'isRead' | 'refresh'>;
   readonly connected: () => ReplicationPort['connected'];
 }
@@ -62,7 +62,7 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   /** Reads the setting for reports, and notes which secondaries are absent. Call it from time to time on each node of a primary. */
   async tick(): Promise<void> {
     await this.setting.read().catch(() => undefined); // each use reads it again
-    if (this.#parts.isActive()) this.#observe();
+    if (this.#parts.role.isActive) this.#observe();
   }
 
   #observe(): void {
@@ -127,7 +127,7 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   }
 
   async #decision(index: number, settings: AcknowledgeSettings, wait: boolean): Promise<Acknowledgement> {
-    const { storage, registry, isActive, nowMs } = this.#parts;
+    const { storage, registry, role, nowMs } = this.#parts;
     await registry.refresh();
     const request = { sinceMs: nowMs() };
     try {
@@ -139,7 +139,7 @@ export class MaterialConfirmation implements SecondaryConfirmation {
           ? acknowledgementOf(needed, this.#progress(), { settings, waitedMs })
           : { kind: 'wait' };
         const hasWaited = waitedMs > settings.timeoutMs || this.#isSurplus(request);
-        if (decision.kind !== 'wait' || !wait || !isActive() || hasWaited) return decision;
+        if (decision.kind !== 'wait' || !wait || !role.isActive || hasWaited) return decision;
         this.#waiting.add(request);
         await this.#woken();
       }

@@ -45,7 +45,7 @@ export class PrimarySide implements PrimaryCluster {
   }
 
   state(): ReplicationState | undefined {
-    return this.#parts.isActive() ? this.#parts.storage.machine.replication : undefined;
+    return this.#parts.role.isActive ? this.#parts.storage.machine.replication : undefined;
   }
 
   level(): FeatureLevel {

@@ -44,8 +44,8 @@ export class PromotableNode implements PromotableCluster<Promotion> {
   }
 
   activeTerm(): number | undefined {
-    const { storage, isActive } = this.#parts;
-    return isActive() ? storage.driver.status().term : undefined;
+    const { storage, role } = this.#parts;
+    return role.isActive ? storage.driver.status().term : undefined;
   }
 
   state(): ReplicationState | undefined {

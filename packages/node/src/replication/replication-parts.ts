@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Barrier } from '@transitd/barrier';
-import type { Cluster, Storage } from '@transitd/cluster';
+import type { Cluster, MemberEvents, NodeRole, Storage } from '@transitd/cluster';
 import type { Logger } from '@transitd/process';
 import type { CommitResult, ReplicationStep } from '@transitd/storage-fsm';
 
@@ -9,13 +9,14 @@ export interface ReplicationParts {
   readonly storage: Storage;
   readonly barrier: Barrier;
   readonly cluster: Cluster;
-  readonly isActive: () => boolean;
+  readonly role: NodeRole;
+  readonly events: MemberEvents;
   /** Name of this node. */
   readonly node: string;
   /** The data directory of this node. */
   readonly directory: string;
   /** Returns an archive of the present state. @throws StoreError */
-  readonly takeSnapshot: () => Promise<Readable>;
+  readonly snapshots: { take(): Promise<Readable> };
   /** How many requests may wait for secondaries that are late to confirm key material. */
   readonly lateRequestsMax: number;
   readonly log: Logger;

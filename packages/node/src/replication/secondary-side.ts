@@ -76,7 +76,7 @@ export class SecondarySide implements SecondaryCluster {
   }
 
   state(): ReplicationState | undefined {
-    return this.#parts.isActive() ? this.#parts.storage.machine.replication : undefined;
+    return this.#parts.role.isActive ? this.#parts.storage.machine.replication : undefined;
   }
 
   level(): FeatureLevel {

@@ -1,18 +1,12 @@
-import type { Engine, Peers } from '@transitd/cluster';
-import type { Config } from '@transitd/configuration';
-import type { NodeId } from '@transitd/raft-core';
-import { DataDisk } from './data-disk.ts';
-import type { ClusterView, MemberView, NodeReport } from './node-report.ts';
+import type { OutsideEngine, Peers, Storage } from '@transitd/cluster';
+import { type NodeId, votersOf } from '@transitd/raft-core';
+import type { ClusterView, MemberView, NodeReporter, ReportingHost } from './node-report.ts';
 import { ReportStreams } from './report-streams.ts';
 
-export interface ClusterReportsParts {
-  readonly config: Config;
-  readonly apiAddress: () => string;
-  readonly own: () => Promise<NodeReport>;
-  readonly peers: () => Pick<Peers, 'membershipList' | 'reportOf'> | undefined;
-  readonly engine: () => Pick<Engine, 'status'> | undefined;
-  /** The voters, as this node knows them; undefined if the engine has none. */
-  readonly voters: () => readonly NodeId[] | undefined;
+interface AskingMember {
+  readonly reporter: Pick<NodeReporter, 'report'>;
+  readonly engine: Storage | OutsideEngine;
+  readonly peers: Pick<Peers, 'membershipList' | 'reportOf'> | undefined;
 }
 
 /** How long a member may take to report. A member that is down must not hold up the view of the others. */
@@ -25,14 +19,14 @@ const sharedForMs = 500;
  * share one round of calls.
  */
 export class ClusterReports {
-  readonly disk: DataDisk;
-  readonly streams = new ReportStreams(() => this.view());
-  readonly #parts: ClusterReportsParts;
+  readonly streams = new ReportStreams(this);
+  readonly #member: AskingMember;
+  readonly #host: Pick<ReportingHost, 'config'> & { readonly api: { readonly url: string } };
   #shared: { readonly view: Promise<ClusterView>; readonly atMs: number } | undefined;
 
-  constructor(parts: ClusterReportsParts) {
-    this.#parts = parts;
-    this.disk = new DataDisk(parts.config.data_dir);
+  constructor(member: AskingMember, host: Pick<ReportingHost, 'config'> & { readonly api: { readonly url: string } }) {
+    this.#member = member;
+    this.#host = host;
   }
 
   /** Asks every member for its report; at most half a second old. */
@@ -43,10 +37,10 @@ export class ClusterReports {
   }
 
   async #ask(): Promise<ClusterView> {
-    const { config, peers, engine } = this.#parts;
-    const voters = this.#parts.voters() ?? [];
-    const ownId = engine()?.status().nodeId ?? 0;
-    const listed = peers()?.membershipList.members ?? [];
+    const { engine, peers } = this.#member;
+    const voters = engine.kind === 'raft' ? votersOf(engine.driver.consensus().conf) : [];
+    const ownId = engine.status().nodeId;
+    const listed = peers?.membershipList.members ?? [];
     const nodes = await Promise.all(
       listed.some(({ id }) => id === ownId)
         ? listed.map(async ({ id, name, apiAddress, clusterAddress }): Promise<MemberView> => {
@@ -55,16 +49,15 @@ export class ClusterReports {
           })
         : [this.#soleMember(ownId)],
     );
-    return { asked: config.node_id, nodes };
+    return { asked: this.#host.config.node_id, nodes };
   }
 
   async #reportOf(
     { id, name }: { readonly id: NodeId; readonly name: string },
     ownId: NodeId,
   ): Promise<Pick<MemberView, 'error' | 'report'>> {
-    const { own } = this.#parts;
-    const peers = this.#parts.peers();
-    if (id === ownId || peers === undefined) return { report: await own() };
+    const { reporter, peers } = this.#member;
+    if (id === ownId || peers === undefined) return { report: await reporter.report() };
     try {
       return { report: await peers.reportOf(id, reportMsMax) };
     } catch (error) {
@@ -74,9 +67,9 @@ export class ClusterReports {
 
   /** For a node without `cluster_addr`, without a membership list so far, or removed from its cluster. */
   async #soleMember(id: NodeId): Promise<MemberView> {
-    const { config, apiAddress, own } = this.#parts;
-    const addresses = { api_address: apiAddress(), cluster_address: config.cluster_addr ?? '' };
-    return { name: config.node_id, id: String(id), ...addresses, voter: true, report: await own() };
+    const { config, api } = this.#host;
+    const addresses = { api_address: api.url, cluster_address: config.cluster_addr ?? '' };
+    return { name: config.node_id, id: String(id), ...addresses, voter: true, report: await this.#member.reporter.report() };
   }
 }
 

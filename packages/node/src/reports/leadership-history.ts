@@ -1,3 +1,4 @@
+import type { Clock } from '@transitd/process';
 import type { DriverStatus, NodeId, Term } from '@transitd/raft-core';
 
 /** A leader as this node learned of it. */
@@ -13,11 +14,11 @@ const changesMax = 32;
 
 /** The leaders that this node has known since its start: the newest 32, oldest first. */
 export class LeadershipHistory {
-  readonly #nowUtcMs: () => number;
+  readonly #clock: Clock;
   readonly #changes: LeadershipChange[] = [];
 
-  constructor(nowUtcMs: () => number) {
-    this.#nowUtcMs = nowUtcMs;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
   get changes(): readonly LeadershipChange[] {
@@ -27,7 +28,7 @@ export class LeadershipHistory {
   /** Records a leader of a new term. A term has at most one leader, so silence within a term is no change. */
   statusChanged({ term, leader }: Pick<DriverStatus, 'term' | 'leader'>): void {
     if (leader === 0 || this.#changes.at(-1)?.term === term) return;
-    this.#changes.push({ term, leader, utcMs: this.#nowUtcMs() });
+    this.#changes.push({ term, leader, utcMs: this.#clock.utcMs() });
     if (this.#changes.length > changesMax) this.#changes.shift();
   }
 }

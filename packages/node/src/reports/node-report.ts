@@ -1,4 +1,4 @@
-import type { Engine, Peers, Storage } from '@transitd/cluster';
+import type { OutsideEngine, Peers, ReadRole, ReportSource, StateComparison, Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { HealthAnswer } from '@transitd/health';
 import { version } from '@transitd/process';
@@ -93,93 +93,99 @@ export interface ClusterView {
   readonly nodes: readonly MemberView[];
 }
 
-export interface NodeReportParts {
+/** A member, as its report describes it. */
+export interface ReportedMember {
+  readonly health: HealthAnswer;
+  readonly engine: Storage | OutsideEngine;
+  readonly peers: Peers | undefined;
+  readonly role: { readonly isActive: boolean; readonly verdict: StateComparison['verdict'] };
+  readonly eligibility: { readonly readRole: ReadRole | undefined };
+  readonly leadership: { readonly activeSince: Date | undefined; readonly changes: readonly LeadershipChange[] };
+}
+
+/** Makes this node's report on itself. */
+export class NodeReporter implements ReportSource {
+  readonly #member: ReportedMember;
+  readonly #host: ReportingHost;
+
+  constructor(member: ReportedMember, host: ReportingHost) {
+    this.#member = member;
+    this.#host = host;
+  }
+
+  async report(): Promise<NodeReport> {
+    const [work, space] = await Promise.all([this.#host.work?.(), this.#host.disk.space()]);
+    const { health, engine, eligibility, leadership } = this.#member;
+    const { code, body } = health;
+    const heartbeatMs = body.last_request_forwarding_heartbeat_ms;
+    const writeMs = engine.kind === 'raft' ? engine.driver.writeMs : undefined;
+    return {
+      utc_ms: Date.now(),
+      uptime_s: Math.round(process.uptime()),
+      version,
+      health: {
+        code,
+        sealed: body.sealed,
+        echo_duration_ms: body.echo_duration_ms,
+        clock_skew_ms: body.clock_skew_ms,
+        ...(heartbeatMs !== undefined && { last_heartbeat_ms: heartbeatMs }),
+      },
+      serves: eligibility.readRole ?? '',
+      ...(engine.kind === 'raft' ? { raft: this.#raft(engine) } : { etcd: this.#progress() }),
+      disk: {
+        low: engine.diskLow(),
+        stalled_ms: engine.diskStalledMs,
+        ...(writeMs !== undefined && { write_ms: writeMs }),
+        ...(space && { free_bytes: space.availableBytes, total_bytes: space.totalBytes }),
+      },
+      memory_bytes: process.memoryUsage.rss(),
+      ...(work && { work }),
+      leaders: leadership.changes.map(({ term, leader, utcMs }) => ({ term, leader: this.#nameOf(leader), utc_ms: utcMs })),
+    };
+  }
+
+  #raft({ driver }: Storage): NonNullable<NodeReport['raft']> {
+    const { flushedIndex, lastIndex } = driver.status();
+    return {
+      ...this.#progress(),
+      flushed_index: flushedIndex,
+      last_index: lastIndex,
+      base_index: driver.consensus().baseIndex,
+      state_digest: this.#digestWord(),
+    };
+  }
+
+  #progress(): Progress {
+    const { engine, leadership, role: serving } = this.#member;
+    const { role, term, leader, commitIndex, appliedIndex } = engine.status();
+    const since = serving.isActive ? leadership.activeSince : undefined;
+    return {
+      role,
+      term,
+      leader: this.#nameOf(leader),
+      commit_index: commitIndex,
+      applied_index: appliedIndex,
+      ...(since && { active_since: since.toISOString() }),
+    };
+  }
+
+  #digestWord(): NonNullable<NodeReport['raft']>['state_digest'] {
+    const { eligibility, role } = this.#member;
+    return role.verdict !== 'different' && eligibility.readRole === 'active' ? 'reference' : role.verdict;
+  }
+
+  #nameOf(id: NodeId): string {
+    const { engine, peers } = this.#member;
+    if (id === 0) return '';
+    if (id === engine.status().nodeId) return this.#host.config.node_id;
+    return peers?.membershipList.member(id)?.name ?? String(id);
+  }
+}
+
+/** The node of a member that reports. */
+export interface ReportingHost {
   readonly config: Config;
-  readonly health: () => HealthAnswer;
-  readonly serves: () => 'active' | 'reader' | undefined;
-  readonly activeSince: () => Date | undefined;
-  readonly engine: () => Engine | undefined;
-  /** Undefined unless consensus is Raft. */
-  readonly storage: () => Storage | undefined;
-  readonly peers: () => Peers | undefined;
-  readonly leaders: () => readonly LeadershipChange[];
   readonly disk: Pick<DataDisk, 'space'>;
   /** Absent if nobody counts the work of this node. */
-  readonly work?: (() => Promise<WorkFigures>) | undefined;
-}
-
-/** Returns this node's report on itself. */
-export async function nodeReport(parts: NodeReportParts): Promise<NodeReport> {
-  const [work, space] = await Promise.all([parts.work?.(), parts.disk.space()]);
-  const { code, body } = parts.health();
-  const [engine, storage] = [parts.engine(), parts.storage()];
-  const heartbeatMs = body.last_request_forwarding_heartbeat_ms;
-  const writeMs = storage?.driver.writeMs;
-  const nameOf: NameOf = (id) => leaderName(id, parts);
-  return {
-    utc_ms: Date.now(),
-    uptime_s: Math.round(process.uptime()),
-    version,
-    health: {
-      code,
-      sealed: body.sealed,
-      echo_duration_ms: body.echo_duration_ms,
-      clock_skew_ms: body.clock_skew_ms,
-      ...(heartbeatMs !== undefined && { last_heartbeat_ms: heartbeatMs }),
-    },
-    serves: parts.serves() ?? '',
-    ...(storage !== undefined
-      ? { raft: raftOf(storage, parts, nameOf) }
-      : engine !== undefined && { etcd: progressOf(engine.status(), parts, nameOf) }),
-    disk: {
-      low: engine?.diskLow() ?? false,
-      stalled_ms: engine?.diskStalledMs ?? 0,
-      ...(writeMs !== undefined && { write_ms: writeMs }),
-      ...(space && { free_bytes: space.availableBytes, total_bytes: space.totalBytes }),
-    },
-    memory_bytes: process.memoryUsage.rss(),
-    ...(work && { work }),
-    leaders: parts.leaders().map(({ term, leader, utcMs }) => ({ term, leader: nameOf(leader), utc_ms: utcMs })),
-  };
-}
-
-function raftOf({ driver }: Pick<Storage, 'driver'>, parts: NodeReportParts, nameOf: NameOf): NonNullable<NodeReport['raft']> {
-  const status = driver.status();
-  return {
-    ...progressOf(status, parts, nameOf),
-    flushed_index: status.flushedIndex,
-    last_index: status.lastIndex,
-    base_index: driver.consensus().baseIndex,
-    state_digest: digestWord(parts.peers(), parts.serves() === 'active'),
-  };
-}
-
-type NameOf = (id: NodeId) => string;
-
-function progressOf(
-  { role, term, leader, commitIndex, appliedIndex }: ReturnType<Engine['status']>,
-  { activeSince }: Pick<NodeReportParts, 'activeSince'>,
-  nameOf: NameOf,
-): Progress {
-  const since = activeSince();
-  return {
-    role,
-    term,
-    leader: nameOf(leader),
-    commit_index: commitIndex,
-    applied_index: appliedIndex,
-    ...(since && { active_since: since.toISOString() }),
-  };
-}
-
-function digestWord(peers: Peers | undefined, isActive: boolean): NonNullable<NodeReport['raft']>['state_digest'] {
-  if (peers?.stateDigestDiffers) return 'different';
-  if (isActive) return 'reference';
-  return peers?.stateDigestMatches ? 'same' : 'unknown';
-}
-
-function leaderName(id: NodeId, { peers, engine, config }: NodeReportParts): string {
-  if (id === 0) return '';
-  if (id === engine()?.status().nodeId) return config.node_id;
-  return peers()?.membershipList.member(id)?.name ?? String(id);
+  work?(): Promise<WorkFigures>;
 }

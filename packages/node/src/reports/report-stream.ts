@@ -12,8 +12,13 @@ export interface ReportStreamTimes {
   readonly stalledMs?: number;
 }
 
+/** Gives the newest reports of all members. */
+export interface ViewSource {
+  view(): Promise<ClusterView>;
+}
+
 export interface ReportStreamOptions {
-  readonly view: () => Promise<ClusterView>;
+  readonly source: ViewSource;
   /** Asked before each line; the stream ends when it is false or cannot be answered. */
   readonly mayContinue: () => Promise<boolean>;
   readonly times: ReportStreamTimes;
@@ -55,11 +60,11 @@ export class ReportStream extends Readable {
   }
 
   async #next(): Promise<void> {
-    const { view, mayContinue, times } = this.#options;
+    const { source, mayContinue, times } = this.#options;
     const { everyMs = defaultEveryMs, stalledMs = defaultStalledMs } = times;
     this.#dueMs = performance.now() + everyMs;
     try {
-      const line = `${JSON.stringify(await view())}\n`;
+      const line = `${JSON.stringify(await source.view())}\n`;
       if (!(await mayContinue())) this.end();
       else if (!this.#isEnded) {
         this.#timer = setTimeout(() => this.destroy(), stalledMs);

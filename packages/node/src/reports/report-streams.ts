@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import { StoreError } from '@transitd/storage-fsm';
-import type { ClusterView } from './node-report.ts';
-import { ReportStream, type ReportStreamOptions, type ReportStreamTimes } from './report-stream.ts';
+import { ReportStream, type ReportStreamOptions, type ReportStreamTimes, type ViewSource } from './report-stream.ts';
 
 /** Maximum number of open streams of one caller: a page that is open in as many windows. */
 const perCallerMax = 4;
@@ -15,13 +14,13 @@ export interface FollowedBy extends Pick<ReportStreamOptions, 'mayContinue'> {
 
 /** The open streams of reports on this node. They end when the node stops, and their number is bounded, also for each caller. */
 export class ReportStreams {
-  readonly #view: () => Promise<ClusterView>;
+  readonly #source: ViewSource;
   readonly #times: ReportStreamTimes;
   readonly #callers = new Map<ReportStream, string>();
   #isClosed = false;
 
-  constructor(view: () => Promise<ClusterView>, times: ReportStreamTimes = {}) {
-    this.#view = view;
+  constructor(source: ViewSource, times: ReportStreamTimes = {}) {
+    this.#source = source;
     this.#times = times;
   }
 
@@ -35,7 +34,7 @@ export class ReportStreams {
     if (this.#callers.size >= streamsMax) throw refusal(`this node sends its reports to ${streamsMax} readers already`);
     const own = [...this.#callers.values()].filter((other) => other === caller);
     if (own.length >= perCallerMax) throw refusal(`this token follows the reports of this node ${perCallerMax} times already`);
-    const stream = new ReportStream({ view: this.#view, mayContinue, times: this.#times });
+    const stream = new ReportStream({ source: this.#source, mayContinue, times: this.#times });
     this.#callers.set(stream, caller);
     stream.once('close', () => this.#callers.delete(stream));
     return stream;

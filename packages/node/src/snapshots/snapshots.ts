@@ -36,10 +36,15 @@ export interface SnapshotsParts {
   /** The data directory. */
   readonly directory: string;
   readonly log: Logger;
-  /** Returns the cluster's signing authority, if a restore keeps it; undefined before it is created. @throws StoreError */
-  readonly authority: () => Promise<ClusterAuthority | undefined>;
-  /** Writes the cluster's authority under the keys in force. */
-  readonly restoreAuthority: (authority: ClusterAuthority) => Promise<void>;
+  readonly authority: AuthorityKeeper;
+}
+
+/** Keeps the cluster's signing authority through a restore. */
+export interface AuthorityKeeper {
+  /** Returns the authority, if a restore keeps it; undefined before it is created. @throws StoreError */
+  signingAuthority(): Promise<ClusterAuthority | undefined>;
+  /** Writes the authority under the keys in force. @throws StoreError, ClusterCallError */
+  restoreAuthority(authority: ClusterAuthority): Promise<void>;
 }
 
 export interface RestoreResult {
@@ -166,7 +171,7 @@ export class Snapshots {
    */
   async finish(): Promise<void> {
     if (this.#authority === undefined || this.#parts.barrier.state.sealed) return;
-    await this.#parts.restoreAuthority(this.#authority);
+    await this.#parts.authority.restoreAuthority(this.#authority);
     this.#authority = undefined;
     this.#parts.log.info("the cluster's authority was written under the keys of the restored snapshot");
   }
@@ -239,7 +244,7 @@ export class Snapshots {
 
   async #replaceState(path: string, attempt: string): Promise<RestoreResult> {
     const { engine, barrier, log } = this.#parts;
-    const authority = await this.#parts.authority();
+    const authority = await this.#parts.authority.signingAuthority();
     const { outcome, records, index } = await restoreSnapshot(engine.replica, () => readSnapshotFile(path), {
       attempt,
       keep: engine.keep,

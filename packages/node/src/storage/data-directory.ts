@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Storage } from '@transitd/cluster';
 import { reasonOf, requireOwnerOnly, StartError } from '@transitd/process';
 import { bootstrapBase, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
 import { createNode, hasNode, type LockedDirectory, lockNodeDirectory, StorageInUse } from '@transitd/storage-fsm';
@@ -58,7 +57,7 @@ export class DataDirectory {
    * Opens the log and the records, without starting consensus.
    * @throws StorageDamaged, StorageInUse, StorageFailed, LogDamage
    */
-  openStorage(options: StorageOptions): Promise<Storage> {
+  openStorage(options: StorageOptions): Promise<RaftEngine> {
     return RaftEngine.open({ ...options, directory: this.#path, disk: this.#locked.disk });
   }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import type { MembershipPorts, Storage } from '@transitd/cluster';
+import type { MemberEvents, MembershipPorts, Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type NodeObserver, StartError } from '@transitd/process';
 import {
@@ -16,6 +16,7 @@ import {
   type Random,
   runsWithoutPeers,
 } from '@transitd/raft-core';
+import type { Fence } from '@transitd/replication';
 import {
   type CommitResult,
   type Consensus,
@@ -24,7 +25,6 @@ import {
   type FeatureLevel,
   KeyValueMachine,
   LocalReplica,
-  type LocalReplicaParts,
   NodeSnapshots,
   type Replica,
   type ReplicationState,
@@ -38,13 +38,8 @@ import { tracedProposal } from './traced-proposal.ts';
 export interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or an invariant was violated: the process must end. */
   readonly onFatal: (error: Error) => void;
-  readonly onStatus: (status: DriverStatus) => void;
-  /** The configuration in force, or the newest committed one, has changed. */
-  readonly onConfiguration: () => void;
-  /** A clock of the machine jumped by this many milliseconds against the monotonic one: no earlier lease or heartbeat counts. */
-  readonly onClockJump?: (ms: number) => void;
-  /** @see LocalReplicaParts.fenced */
-  readonly fenced?: LocalReplicaParts['fenced'];
+  /** Gets changes of status and configuration, and clock jumps. */
+  readonly events: MemberEvents;
   /** @see DriverOptions.onLease */
   readonly onLease?: (endMs: number | undefined) => void;
   readonly observer: NodeObserver;
@@ -78,6 +73,7 @@ interface Opened {
 
 /** The engine of a node whose consensus is Raft and whose records are in its data directory. */
 export class RaftEngine implements Storage {
+  readonly kind = 'raft';
   readonly replica: Replica;
   readonly driver: Driver<CommitResult>;
   readonly machine: KeyValueMachine;
@@ -86,20 +82,21 @@ export class RaftEngine implements Storage {
   readonly #reserve: DiskReserve;
   readonly #clock: LeaseClock;
   readonly #leads = Promise.withResolvers<void>();
+  #fence: Fence | undefined;
   #stopped: Promise<void> | undefined;
 
   private constructor({ log, machine, reserve, disk }: Opened, options: StorageOptions) {
-    const { raft, membership, onClockJump, observer, fenced } = options;
+    const { raft, membership, events, observer } = options;
     this.machine = machine;
     this.electedWithinMs = 2 * raft.election_timeout;
     this.#reserve = reserve;
-    this.#clock = new LeaseClock({ leaseMs: raft.lease, onJump: onClockJump });
+    this.#clock = new LeaseClock({ leaseMs: raft.lease, onJump: (ms) => events.emit('clockJump', { ms }) });
     this.#leads.promise.catch(() => undefined); // a rejection reaches the callers that await this promise; there may be none
     this.snapshots = new NodeSnapshots({
       log,
       machine,
       disk,
-      diskLow: this.diskLow,
+      diskLow: () => this.diskLow(),
       link: membership?.link ?? noLink,
       onFetchFailed: (error) => membership?.onFetchFailed(error),
     });
@@ -114,9 +111,9 @@ export class RaftEngine implements Storage {
     this.replica = new LocalReplica({
       consensus: timedConsensus(this.driver, observer),
       machine,
-      diskLow: this.diskLow,
-      lowDisks: () => membership?.lowDisks() ?? [],
-      ...(fenced && { fenced }),
+      diskLow: () => this.diskLow(),
+      lowDisks: () => membership?.lowDisks(this.driver, this.diskLow()) ?? [],
+      fenced: (transaction) => this.#fence?.refusal(transaction),
     });
   }
 
@@ -140,7 +137,14 @@ export class RaftEngine implements Storage {
     return new RaftEngine({ log, machine, reserve, disk }, options);
   }
 
-  readonly diskLow = (): boolean => this.#reserve.diskLow();
+  /** Refuses what this fence refuses from now on. */
+  useFence(fence: Fence): void {
+    this.#fence = fence;
+  }
+
+  diskLow(): boolean {
+    return this.#reserve.diskLow();
+  }
 
   get diskStalledMs(): number {
     return this.driver.diskStalledMs;
@@ -205,9 +209,10 @@ const portRemedy = 'set cluster_addr to the address that this node had';
 
 /** Returns the options of the driver. @param onReady - this node leads and has applied every acknowledged entry */
 function driverOptions(
-  { raft, membership, onFatal, onConfiguration, onStatus, onLease }: StorageOptions,
+  { raft, membership, onFatal, events, onLease }: StorageOptions,
   { hasRoom, onReady }: { readonly hasRoom: () => boolean; readonly onReady: () => void },
 ): DriverOptions {
+  const configurationChanged = (): void => events.emit('configuration');
   return {
     ...(membership && {
       removed: membership.removed ?? false,
@@ -216,11 +221,11 @@ function driverOptions(
       promotes: (id: NodeId, conf: ConfState) => membership.promotes?.(id, conf) ?? false,
     }),
     onFatal,
-    onConfiguration,
-    onConfCommitted: onConfiguration,
+    onConfiguration: configurationChanged,
+    onConfCommitted: configurationChanged,
     onStatus: (status) => {
       if (status.ready) onReady();
-      onStatus(status);
+      events.emit('status', status);
     },
     hasRoom,
     ...(onLease && { onLease }),

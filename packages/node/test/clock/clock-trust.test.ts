@@ -133,16 +133,16 @@ describe('NodeClock', () => {
   }
 
   for (const jumpMs of [day, -day])
-    it(`returns the later time as now and the earlier as due after a jump of ${jumpMs / 1000} s`, () => {
+    it(`has the later time, and the earlier one for what is due, after a jump of ${jumpMs / 1000} s`, () => {
       const { clocks, clock } = node();
       clocks.wallMs += jumpMs; // before the first reading
-      expect(clock.now()).to.equal(beginMs + Math.max(0, jumpMs));
-      expect(clock.dueNow()).to.equal(beginMs + Math.min(0, jumpMs));
+      expect(clock.utcMs()).to.equal(beginMs + Math.max(0, jumpMs));
+      expect(clock.dueMs()).to.equal(beginMs + Math.min(0, jumpMs));
       clock.compare();
       clocks.wallMs += minute;
       clocks.monotonicMs += minute;
-      expect(clock.now()).to.equal(beginMs + minute + Math.max(0, jumpMs));
-      expect(clock.dueNow()).to.equal(beginMs + minute + Math.min(0, jumpMs));
+      expect(clock.utcMs()).to.equal(beginMs + minute + Math.max(0, jumpMs));
+      expect(clock.dueMs()).to.equal(beginMs + minute + Math.min(0, jumpMs));
       expect([clock.isTrusted, clock.deviationS]).to.deep.equal([false, jumpMs / 1000]);
     });
 
@@ -186,7 +186,7 @@ describe('NodeClock', () => {
     const { clocks, clock } = node();
     clocks.monotonicMs += 10.7;
     clocks.wallMs += 10;
-    expect([clock.now(), clock.dueNow()].every(Number.isInteger)).to.equal(true);
+    expect([clock.utcMs(), clock.dueMs()].every(Number.isInteger)).to.equal(true);
   });
 
   it('logs when trust is lost, returns, or another time is accepted', () => {

@@ -113,13 +113,13 @@ describe('a node that joins a cluster', () => {
     const other = createServer();
     const second = await open('n2', 'static', await listening(other));
     expect(await errorOf(joining(second, leader))).to.be.instanceOf(StartError);
-    expect(second.store).to.equal(undefined);
+    expect(second.member).to.equal(undefined);
     expect(second.initialized).to.equal(false);
     expect(await errorOf(joining(second, leader))).to.be.instanceOf(StartError);
     await new Promise((resolve) => other.close(resolve));
     expect(await joining(second, leader)).to.deep.equal({ joined: true });
-    expect(second.replicaStatus?.clusterId).to.equal(node.replicaStatus?.clusterId);
-    expect(node.cluster?.membershipList.members.map(({ name }) => name)).to.deep.equal(['n1', 'n2']);
+    expect(second.member?.replica.status().clusterId).to.equal(node.member?.replica.status().clusterId);
+    expect(node.member?.cluster?.membershipList.members.map(({ name }) => name)).to.deep.equal(['n1', 'n2']);
   });
 
   it('starts by itself once its cluster port is free', async () => {
@@ -127,9 +127,9 @@ describe('a node that joins a cluster', () => {
     const other = createServer();
     const second = await open('n2', 'static', await listening(other));
     expect(await errorOf(second.join({ leaders: [leader] }, '127.0.0.1'))).to.be.instanceOf(StartError);
-    expect(second.store).to.equal(undefined);
+    expect(second.member).to.equal(undefined);
     await new Promise((resolve) => other.close(resolve));
-    await until(() => second.store !== undefined);
+    await until(() => second.member !== undefined);
   });
 
   it('opens its cluster port later if it bootstrapped the cluster while the port was in use', async () => {
@@ -137,16 +137,16 @@ describe('a node that joins a cluster', () => {
     const port = await listening(other);
     const node = await open('n1', 'static', port);
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
-    await until(() => node.cluster?.membershipList.identity !== undefined);
+    await until(() => node.member?.cluster?.membershipList.identity !== undefined);
     await new Promise((resolve) => other.close(resolve));
-    for (let tries = 0; !(await accepts(port)) && tries < 500; tries++) await node.cluster?.maintain();
+    for (let tries = 0; !(await accepts(port)) && tries < 500; tries++) await node.member?.cluster?.maintain();
     expect(await accepts(port)).to.equal(true);
   });
 
   it('does not start as an existing member while its cluster port is in use', async () => {
     const node = await open('n1', 'static');
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
-    await until(() => node.cluster?.membershipList.identity !== undefined);
+    await until(() => node.member?.cluster?.membershipList.identity !== undefined);
     await node.stop();
     expect(await errorOf(open('n1', 'static', await listening(createServer())))).to.be.instanceOf(StartError);
   });
@@ -158,8 +158,8 @@ describe('a node that joins a cluster', () => {
     closing.push(() => Object.assign(Joining.prototype, { unseal }));
     Joining.prototype.unseal = () => Promise.reject(new BarrierError('invalid_share', 'the shares are those of another key'));
     expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: true });
-    expect(second.store).not.to.equal(undefined);
-    expect(second.cluster).not.to.equal(undefined);
+    expect(second.member).not.to.equal(undefined);
+    expect(second.member?.cluster).not.to.equal(undefined);
   });
 
   it('no longer waits for shares after a later join failed', async () => {
@@ -208,7 +208,7 @@ describe('a node that joins a cluster', () => {
     expect(await joining(second, other.leader)).to.deep.equal({ joined: false });
     expect(second.sealStatus.n).to.equal(1);
     await second.unseal(configured.shares[0] ?? new Uint8Array());
-    expect(second.replicaStatus?.clusterId).to.equal(configured.node.replicaStatus?.clusterId);
+    expect(second.member?.replica.status().clusterId).to.equal(configured.node.member?.replica.status().clusterId);
   });
 
   it('calls no address once it is a member, and reports all failed calls alike', async () => {
@@ -251,9 +251,9 @@ describe('a node that joins a cluster', () => {
     const target = { leaders: [`http://127.0.0.1:${port}`] };
     expect(await errorOf(second.join(target, '127.0.0.1'))).to.be.instanceOf(ClusterError);
     expect(await second.join({ ...target, retry: true }, '127.0.0.1')).to.deep.equal({ joined: false });
-    expect(second.store).to.equal(undefined);
+    expect(second.member).to.equal(undefined);
     await new Promise((resolve) => refusing.close(resolve));
     await listening(apiOf(node), port);
-    await until(() => second.store !== undefined);
+    await until(() => second.member !== undefined);
   });
 });

@@ -48,7 +48,7 @@ describe('a migration between engines', () => {
     const [raft, first, second, back] = [await onRaft(), await onEtcd('moved'), await onEtcd('moved'), await onRaft()];
     const former = await nodes.started(raft);
     await write(former, 'of Raft');
-    const formerId = former.clusterName?.id;
+    const formerId = former.member?.clusterName?.id;
     expect(await refusal(raft, first)).to.include('stop the node first');
     await nodes.stopAll();
 
@@ -58,7 +58,7 @@ describe('a migration between engines', () => {
     const [active, standby] = [await nodes.open(first), await nodes.open(second)];
     await until(() => [active, standby].map(stateOf).sort().join() === 'active,performance_standby');
     for (const node of [active, standby]) await reads(node, 'of Raft');
-    expect(active.clusterName?.id).to.not.equal(formerId);
+    expect(active.member?.clusterName?.id).to.not.equal(formerId);
     await write([active, standby], 'of etcd');
     expect(await refusal(first, back)).to.include('a node of the cluster below moved in etcd runs');
     await nodes.stopAll();
@@ -70,7 +70,7 @@ describe('a migration between engines', () => {
     await until(() => stateOf(last) === 'active');
     await reads(last, 'of etcd');
     await write(last, 'of Raft again');
-    expect(last.replicaStatus?.valuesWritten).to.be.at.least(checked.records);
+    expect(last.member?.replica.status().valuesWritten).to.be.at.least(checked.records);
   });
 
   it('goes on after it was interrupted before its last write', async () => {

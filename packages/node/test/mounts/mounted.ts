@@ -1,3 +1,4 @@
+import { systemClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { managedKeysOf } from '../../src/mounts/managed-keys.ts';
 import { MountedEngines, type MountedEnginesOptions } from '../../src/mounts/mounted-engines.ts';
@@ -17,7 +18,7 @@ export const follow = (store: Store, options: Partial<MountedEnginesOptions> = {
     threads: 1,
     store,
     ciphertextPrefix: 'svc',
-    now: Date.now,
+    clock: systemClock,
     managedKeysFor: () => managedKeysOf(store, []).forMount(() => []),
     onFailure: (error) => {
       throw error;

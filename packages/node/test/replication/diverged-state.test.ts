@@ -37,7 +37,7 @@ describe('a former primary that returns', function () {
     expect(promotion.silentMs).to.be.greaterThan(0);
     await west.write('transit/m/ver/other/1', 'of the successor');
 
-    const backup = await west.node.snapshots?.take();
+    const backup = await west.node.member?.snapshots?.take();
     expect(Buffer.concat((await backup?.toArray()) ?? []).length, 'a backup of a promoted cluster').to.be.greaterThan(1_000);
 
     const { position } = east;
@@ -79,7 +79,7 @@ describe('a former primary that returns', function () {
 
     const lab = await Site.open(folder, 'lab');
     sites.push(lab);
-    await lab.node.snapshots?.restore(createReadStream(kept), { proved: false });
+    await lab.node.member?.snapshots?.restore(createReadStream(kept), { proved: false });
     await until(() => lab.node.status.state === 'sealed');
     await lab.unseal(east.shares);
     expect(await lab.read('transit/m/ver/k/2'), 'what was lost can be read from the kept state').to.equal('second');

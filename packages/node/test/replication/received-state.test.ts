@@ -42,7 +42,7 @@ class Received {
         holdsLease: () => this.holdsLease,
       },
       barrier: { transfer },
-      isActive: () => true,
+      role: { isActive: true },
       log: pino({ level: 'silent' }),
     } as unknown as ReplicationParts;
     const none = async () => undefined;

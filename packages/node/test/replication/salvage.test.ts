@@ -46,7 +46,7 @@ describe('a key that was lost in a promotion', function () {
 
     const salvage = async (source: string, name: string, snapshot = archive): Promise<void> => {
       const opened = await west.replication.diverged.open(snapshot);
-      await west.node.snapshots?.reading(opened, (read) => west.engine.transfers.salvageKey(source, name, read));
+      await west.node.member?.snapshots?.reading(opened, (read) => west.engine.transfers.salvageKey(source, name, read));
     };
     const refusalOf = (task: Promise<unknown>): Promise<unknown> => task.catch((error: Error) => error.message);
     for (const name of [archive, `../diverged/${archive}`, '../../east/keyring', ''])

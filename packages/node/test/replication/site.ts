@@ -89,9 +89,7 @@ export class Site {
   }
 
   get store() {
-    const { store } = this.node;
-    if (store === undefined) throw new TypeError('the node has no store');
-    return store;
+    return this.node.requireMember();
   }
 
   get replication() {
@@ -142,9 +140,7 @@ export class Site {
   }
 
   get snapshots() {
-    const { snapshots } = this.node;
-    if (snapshots === undefined) throw new TypeError('the node has no store');
-    return snapshots;
+    return this.node.requireMember().snapshots;
   }
 
   /** Returns an archive of the present state. */
@@ -168,7 +164,7 @@ export class Site {
 
   /** Makes this cluster a secondary of the other one. */
   async follow(primary: Site, id: string): Promise<void> {
-    await until(() => (primary.node.cluster?.primaryNodes.addresses.length ?? 0) > 0);
+    await until(() => (primary.node.member?.cluster?.primaryNodes.addresses.length ?? 0) > 0);
     await this.replication.enableSecondary(await primary.replication.issueToken({ secondary: id }));
   }
 }

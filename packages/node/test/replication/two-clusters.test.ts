@@ -24,7 +24,10 @@ describe('two clusters that replicate', function () {
     sites.push(east, west);
     await east.replication.enablePrimary();
     await east.write('transit/first', 'one');
-    const refused = [east.node.snapshots?.restore(Readable.from([]), { proved: true }), east.node.migrateSeal(Buffer.alloc(33))];
+    const refused = [
+      east.node.member?.snapshots?.restore(Readable.from([]), { proved: true }),
+      east.node.migrateSeal(Buffer.alloc(33)),
+    ];
     for (const { status } of await Promise.allSettled(refused)) expect(status).to.equal('rejected');
     await west.write('transit/own', 'is replaced');
     await west.follow(east, 'west');
@@ -83,7 +86,7 @@ describe('two clusters that replicate', function () {
     const other = await Site.open(folder, 'other');
     sites.push(other);
     await other.replication.enablePrimary();
-    await until(() => (other.node.cluster?.primaryNodes.addresses.length ?? 0) > 0);
+    await until(() => (other.node.member?.cluster?.primaryNodes.addresses.length ?? 0) > 0);
     const foreign = await other.replication.issueToken({ secondary: 'east' });
     expect(await refusal(former.replication.updatePrimary(foreign)))
       .to.be.instanceOf(ReplicationError)

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ClusterReports, type ClusterReportsParts } from '../../src/reports/cluster-reports.ts';
+import { ClusterReports } from '../../src/reports/cluster-reports.ts';
 
 /** Reports of node 1 in a cluster with these other members. */
 function reportsOf(answers: Readonly<Record<number, () => Promise<object>>>) {
@@ -10,21 +10,23 @@ function reportsOf(answers: Readonly<Record<number, () => Promise<object>>>) {
     apiAddress: `http://n${id}`,
     clusterAddress: `n${id}:1`,
   }));
-  const parts = {
-    config: { node_id: 'n1', cluster_addr: 'n1:1' },
-    apiAddress: () => 'http://n1',
-    own: async () => ({ own: true }),
-    peers: () => ({
+  const member = {
+    reporter: { report: async () => ({ own: true }) },
+    peers: {
       membershipList: { members },
       reportOf: (id: number, timeoutMs: number) => {
         calls.push({ id, timeoutMs });
         return answers[id]?.() ?? Promise.reject(new Error('unknown'));
       },
-    }),
-    engine: () => ({ status: () => ({ nodeId: 1 }) }),
-    voters: () => [1, 2],
-  } as unknown as ClusterReportsParts;
-  return { reports: new ClusterReports(parts), calls };
+    },
+    engine: {
+      kind: 'raft',
+      status: () => ({ nodeId: 1 }),
+      driver: { consensus: () => ({ conf: { voters: [1, 2], votersOutgoing: [] } }) },
+    },
+  } as unknown as ConstructorParameters<typeof ClusterReports>[0];
+  const host = { config: { node_id: 'n1', cluster_addr: 'n1:1' }, api: { url: 'http://n1' } };
+  return { reports: new ClusterReports(member, host as unknown as ConstructorParameters<typeof ClusterReports>[1]), calls };
 }
 
 describe('the reports of all members', () => {

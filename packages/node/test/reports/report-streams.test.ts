@@ -16,7 +16,7 @@ describe('streams of reports', () => {
   function streamsOf(times: ReportStreamTimes = {}) {
     const asked = { views: 0 };
     const view = async (): Promise<ClusterView> => ({ asked: `n${++asked.views}`, nodes: [] });
-    const streams = new ReportStreams(view, { everyMs: 1, ...times });
+    const streams = new ReportStreams({ view }, { everyMs: 1, ...times });
     const follow = (caller = 'ann', mayContinue = async () => true): Readable => {
       const stream = streams.follow({ caller, mayContinue });
       opened.push(stream);

@@ -22,6 +22,12 @@ export interface WriteFenceParts {
   readonly nowMs: () => number;
 }
 
+/** Refuses transactions of a cluster whose role in replication does not permit them. */
+export interface Fence {
+  /** Returns why the transaction is refused; undefined if it is not. */
+  refusal(transaction: Transaction): string | undefined;
+}
+
 /** Returns why a node without a cluster port may not accept the transaction: no secondary can reach it. Undefined if it may. */
 export function refusalWithoutPort(replication: ReplicationState | undefined, transaction: Transaction): string | undefined {
   if (replication?.fenceMs === undefined || replication.role !== 'primary') return undefined;

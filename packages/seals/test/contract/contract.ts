@@ -3,6 +3,7 @@ import { Barrier, ciphertextCharactersMax, keyIdCharactersMax, type ProviderFail
 import { noObserver } from '@transitd/process';
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import type { SealBackend } from '../../src/backend/seal-backend.ts';
 import { MonitoredSeal } from '../../src/monitored-seal.ts';
 import { keptLog } from '../kept-log.ts';
@@ -67,7 +68,7 @@ export function describeContract(
       }),
     });
     const openBarrier = (store: Store, seal: SealConfig) =>
-      Barrier.open({ store, seal, valuesWritten: () => 0, now: () => 1_000_000 });
+      Barrier.open({ store, seal, valuesWritten: () => 0, clock: clockOf(() => 1_000_000) });
     const recordIn = async (store: Store): Promise<Record<string, unknown>> =>
       JSON.parse(Buffer.from((await store.get('core/seal'))?.value ?? none).toString()) as Record<string, unknown>;
 

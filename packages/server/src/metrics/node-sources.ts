@@ -9,10 +9,11 @@ import type { ReplicationFigures } from './replication.ts';
 export const metricSourcesOf = (node: () => Node | undefined): MetricSources => ({
   unsealed: () => node()?.services !== undefined,
   active: () => node()?.active ?? false,
-  raft: () => node()?.replicaStatus,
-  featureLevel: () => node()?.appliedLevel ?? 0,
-  diskStalledMs: () => node()?.diskStalledMs ?? 0,
-  barrierEncryptions: () => (node()?.services === undefined ? 0 : (node()?.store?.barrier.rotation.keyStatus().encryptions ?? 0)),
+  raft: () => node()?.member?.replica.status(),
+  featureLevel: () => node()?.member?.engine.featureLevel ?? 0,
+  diskStalledMs: () => node()?.member?.engine.diskStalledMs ?? 0,
+  barrierEncryptions: () =>
+    node()?.services === undefined ? 0 : (node()?.member?.barrier.rotation.keyStatus().encryptions ?? 0),
   seal: () => node()?.sealHealth,
   clock: () => node()?.clock,
   cluster: () => clusterFigures(node()),
@@ -28,12 +29,13 @@ export function clusterCertificates(node: Node | undefined): CertificateFigures 
 }
 
 function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
-  const { cluster, replicaStatus: raft } = node ?? {};
-  if (node === undefined || cluster === undefined || raft === undefined) return undefined;
+  const { cluster, replica } = node?.member ?? {};
+  if (node === undefined || cluster === undefined || replica === undefined) return undefined;
   const members = cluster.membershipList.members.length;
-  const state = node.active ? cluster.autopilot?.latestState : undefined;
+  const state = node.active ? cluster.autopilot.latestState : undefined;
   if (state === undefined) return { members };
-  const { phase = 'none', waitsFor = [] } = cluster.rotation?.status ?? {};
+  const { phase, waitsFor } = cluster.rotation.status;
+  const { appliedIndex } = replica.status();
   const others = state.servers.filter(({ role }) => role !== 'leader');
   return {
     members,
@@ -43,7 +45,7 @@ function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
       nodes: state.servers.map(({ member, healthy }) => ({ name: member.name, healthy })),
       followers: others.flatMap(({ member: { id, name } }) => {
         const report = cluster.standbys.report(id);
-        const delta = raft.appliedIndex - (report?.appliedIndex ?? 0);
+        const delta = appliedIndex - (report?.appliedIndex ?? 0);
         return report === undefined ? [] : [{ name, appliedIndexDelta: Math.max(0, delta), lastHeartbeatMs: report.agoMs }];
       }),
       rotation: { isInProgress: phase !== 'none', waitsFor },
@@ -52,11 +54,11 @@ function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
 }
 
 function replicationFigures(node: Node | undefined): ReplicationFigures | undefined {
-  const replication = node?.store?.replication;
+  const replication = node?.member?.replication;
   const isReplicating = takesPart(node?.eligibility.replicationStatus);
   if (node === undefined || replication === undefined || !node.active || !isReplicating) return undefined;
   const { secondaries, statesSent, primary, fence, material } = replication;
-  const canaryUtcMs = node.peers?.canaryUtcMs;
+  const canaryUtcMs = node.member?.peers?.canaryUtcMs;
   const { state, silentMs, afterMs } = fence.status;
   const remainingMs = afterMs !== undefined && silentMs !== undefined ? Math.max(0, afterMs - silentMs) : undefined;
   return {

@@ -24,7 +24,7 @@ const failing = 'export';
 export function openTracing({ tracing, node_id: node }: Config, log: Logger, counters: SpanCounters): Tracing | undefined {
   const { endpoint, ca_file, sample_one_in: sampleOneIn } = tracing;
   if (endpoint === undefined) return undefined;
-  const limit = new LogLimit({ log, nowMs: () => performance.now() });
+  const limit = new LogLimit({ log });
   const exporter = new OtlpExporter({
     endpoint,
     ca: ca_file === undefined ? undefined : readCa(ca_file),

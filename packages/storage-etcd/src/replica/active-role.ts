@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Keys } from '../copy/keys.ts';
 import { type Etcd, EtcdError, type EtcdRow, type EtcdTxnAnswer } from '../etcd.ts';
@@ -22,8 +23,7 @@ export interface ActiveRoleOptions {
   readonly holdMs: number;
   readonly retryMs: number;
   readonly timeoutMs: number;
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number;
+  readonly clock: Clock;
   /** Brings the state in order before this node serves as the active one. A rejection gives the role up. */
   readonly prepare: () => Promise<void>;
   readonly onFault: (error: Error) => void;
@@ -128,7 +128,7 @@ export class ActiveRole {
 
   /** Gives the role up, and leaves it to other nodes for this time. */
   yieldFor(ms: number): void {
-    this.#yieldsUntilMs = this.#options.now() + ms;
+    this.#yieldsUntilMs = this.#options.clock.nowMs() + ms;
     this.resign();
   }
 
@@ -194,7 +194,7 @@ export class ActiveRole {
     while (!signal.aborted) {
       try {
         await this.#vacant();
-        await delay(Math.max(0, this.#yieldsUntilMs - this.#options.now()), undefined, { signal });
+        await delay(Math.max(0, this.#yieldsUntilMs - this.#options.clock.nowMs()), undefined, { signal });
         if (this.#mayLead && this.#options.feed.copy.active === undefined) await this.#campaign();
       } catch (error) {
         if (!signal.aborted) onFault(error instanceof Error ? error : new Error(String(error)));
@@ -222,11 +222,11 @@ export class ActiveRole {
 
   /** Resolves when this node is no longer active, or another was faster. */
   async #campaign(): Promise<void> {
-    const { etcd, keys, feed, leaseSeconds, timeoutMs, now, prepare } = this.#options;
+    const { etcd, keys, feed, leaseSeconds, timeoutMs, clock, prepare } = this.#options;
     const { id: lease } = await etcd.grantLease(leaseSeconds);
     let held: Held | undefined;
     try {
-      const [value, confirmedMs] = [Buffer.from(this.#owner), now()];
+      const [value, confirmedMs] = [Buffer.from(this.#owner), clock.nowMs()];
       const answer = await etcd.txn({
         // Only a node that knows the feature level may become active. So it holds for every write that compares the active key.
         compares: [
@@ -279,7 +279,7 @@ export class ActiveRole {
 
   /** Waits until no predecessor serves reads. The copy contains all heartbeats of predecessors, since their key is gone. */
   async #outlastPredecessor({ lost }: Held): Promise<void> {
-    const waitMs = this.#others.seenMs + this.#options.holdMs - this.#options.now();
+    const waitMs = this.#others.seenMs + this.#options.holdMs - this.#options.clock.nowMs();
     if (waitMs > 0) await delay(waitMs, undefined, { signal: lost.signal }).catch(() => undefined);
   }
 
@@ -318,18 +318,18 @@ export class ActiveRole {
 
   /** A node that gets no answers must not keep the lease: its requests may still reach etcd, and no other node could become active. */
   async #keepAlive(held: Held): Promise<void> {
-    const { etcd, leaseSeconds, now } = this.#options;
-    if (now() - held.confirmedMs > leaseSeconds * 1000) return this.#lose(held);
+    const { etcd, leaseSeconds, clock } = this.#options;
+    if (clock.nowMs() - held.confirmedMs > leaseSeconds * 1000) return this.#lose(held);
     const ttlSeconds = await etcd.keepAlive(held.lease);
     if (ttlSeconds <= 0) this.#lose(held);
   }
 
   /** A heartbeat of unknown outcome does no harm later, nor one that is sent twice. */
   async #beat(held: Held): Promise<void> {
-    const { etcd, keys, feed, holdMs, now } = this.#options;
+    const { etcd, keys, feed, holdMs, clock } = this.#options;
     const { activeRevision } = held;
     const before = feed.copy.marker;
-    const sentMs = now();
+    const sentMs = clock.nowMs();
     const value = Buffer.from(this.#owner);
     const answer = await etcd.txn({
       compares: [{ key: keys.active, modRevision: activeRevision }],
@@ -387,8 +387,8 @@ export class ActiveRole {
   }
 
   #noteHeartbeat(): void {
-    const { feed, now } = this.#options;
-    this.#others.note(feed.copy.heartbeat, now());
+    const { feed, clock } = this.#options;
+    this.#others.note(feed.copy.heartbeat, clock.nowMs());
   }
 
   /** The lease has ended if the copy shows another active node, or none, at a revision after ours. */

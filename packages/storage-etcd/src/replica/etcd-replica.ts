@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { type Clock, systemClock } from '@transitd/process';
 import {
   type Changes,
   type CommitResult,
@@ -48,8 +49,7 @@ export interface EtcdReplicaOptions {
   readonly retryMs?: number;
   /** Longest wait for this node's watch. */
   readonly timeoutMs?: number;
-  /** Milliseconds of a monotonic clock. */
-  readonly now?: () => number;
+  readonly clock?: Clock;
   /** Whether this node takes the active role while no node has it; can be changed later. */
   readonly mayLead?: boolean;
   /** The feature levels that this program supports. */
@@ -73,7 +73,7 @@ export class EtcdReplica implements Replica {
   readonly #order = new CommitOrder();
   readonly #nodeId: number;
   readonly #timeoutMs: number;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   /** Number of values that this node has reserved and not written yet. */
   #unused = 0;
   /** Ends with the last reservation of values; the next one waits for it. */
@@ -96,7 +96,7 @@ export class EtcdReplica implements Replica {
     this.#feed = feed;
     this.#nodeId = options.nodeId;
     this.#timeoutMs = options.timeoutMs;
-    this.#now = options.now;
+    this.#clock = options.clock;
     const onChange = (): void => {
       for (const observer of [...this.#observers]) observer();
     };
@@ -125,7 +125,7 @@ export class EtcdReplica implements Replica {
       leaseSeconds: 10,
       holdMs: 3000,
       timeoutMs: 10_000,
-      now: () => performance.now(),
+      clock: systemClock,
       ...options,
       heartbeatMs,
       retryMs,
@@ -210,7 +210,7 @@ export class EtcdReplica implements Replica {
 
   /** Whether a read now is linearizable because no other node can have become active. */
   holdsLease(): boolean {
-    return this.#now() < this.leaseEndMs;
+    return this.#clock.nowMs() < this.leaseEndMs;
   }
 
   /** Until when reads are linearizable; negative infinity if they are not. */

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '@transitd/process';
 import type { Etcd } from '../etcd.ts';
 import { LeaseClock } from '../lease/lease-clock.ts';
 
@@ -7,8 +8,7 @@ export interface RegistrationOptions {
   readonly key: string;
   readonly leaseSeconds: number;
   readonly retryMs: number;
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly onFault: (error: Error) => void;
   /** Called when the record no longer counts, before etcd deletes it. */
   readonly onEnded: () => void;
@@ -76,8 +76,8 @@ export class Registration {
 
   /** Resolves when the record has changed, or the lease has ended. */
   async #keep(record: Uint8Array, signal: AbortSignal): Promise<void> {
-    const { etcd, key, leaseSeconds, now } = this.#options;
-    let sentMs = now();
+    const { etcd, key, leaseSeconds, clock } = this.#options;
+    let sentMs = clock.nowMs();
     const { id, ttlSeconds } = await etcd.grantLease(leaseSeconds);
     try {
       // Written only if no record exists: an earlier request of unknown outcome must not move the key to a lease that ends before this one.
@@ -89,7 +89,7 @@ export class Registration {
         this.#clock.renewed({ sentMs, ttlSeconds: ttl });
         await delay((leaseSeconds * 1000) / 3, undefined, { signal }).catch(() => undefined);
         if (signal.aborted) return;
-        sentMs = now();
+        sentMs = clock.nowMs();
         ttl = await this.#keepAlive(id, signal);
       }
     } finally {
@@ -100,12 +100,12 @@ export class Registration {
 
   /** Returns the time to live in seconds; 0 if the lease has ended. @throws EtcdError when the lease has ended for this node */
   async #keepAlive(id: bigint, signal: AbortSignal): Promise<number> {
-    const { etcd, retryMs, now, onFault } = this.#options;
+    const { etcd, retryMs, clock, onFault } = this.#options;
     for (;;) {
       try {
         return await etcd.keepAlive(id);
       } catch (error) {
-        if (signal.aborted || now() >= this.#clock.endMs) throw error;
+        if (signal.aborted || clock.nowMs() >= this.#clock.endMs) throw error;
         onFault(error instanceof Error ? error : new Error(String(error)));
         await delay(retryMs, undefined, { signal }).catch(() => undefined);
       }

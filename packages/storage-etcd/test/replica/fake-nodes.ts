@@ -1,3 +1,4 @@
+import { systemClock } from '@transitd/process';
 import { type Changes, StoreError } from '@transitd/storage-fsm';
 import { EtcdReplica, type EtcdReplicaOptions } from '../../src/replica/etcd-replica.ts';
 import { FakeEtcd, type Faults } from '../fake/fake-etcd.ts';
@@ -14,13 +15,13 @@ export interface FakeNode {
   close(): Promise<void>;
 }
 
-export type FakeNodeOptions = Faults & Partial<Pick<EtcdReplicaOptions, 'now' | 'holdMs' | 'timeoutMs'>>;
+export type FakeNodeOptions = Faults & Partial<Pick<EtcdReplicaOptions, 'clock' | 'holdMs' | 'timeoutMs'>>;
 
 /** Opens a node without faults, and then gives it these. */
 export async function fakeNode(
   server: FakeServer,
   nodeId: number,
-  { now = () => performance.now(), holdMs = quiet.holdMs, timeoutMs = quiet.timeoutMs, ...faults }: FakeNodeOptions = {},
+  { clock = systemClock, holdMs = quiet.holdMs, timeoutMs = quiet.timeoutMs, ...faults }: FakeNodeOptions = {},
 ): Promise<FakeNode> {
   const etcd = new FakeEtcd(server);
   const reported: Error[] = [];
@@ -29,7 +30,7 @@ export async function fakeNode(
     prefix: 'test',
     nodeId,
     ...quiet,
-    ...{ holdMs, timeoutMs, now },
+    ...{ holdMs, timeoutMs, clock },
     onFault: (error) => void reported.push(error),
   });
   const notified: Changes[] = [];

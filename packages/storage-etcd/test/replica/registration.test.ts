@@ -1,4 +1,6 @@
+import { systemClock } from '@transitd/process';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { until } from '../../../process/test/until.ts';
 import { Registration } from '../../src/replica/registration.ts';
 import { FakeEtcd } from '../fake/fake-etcd.ts';
@@ -23,7 +25,7 @@ describe('the registration of a node', () => {
     const etcd = new FakeEtcd(server);
     const registration = new Registration({
       ...{ etcd, key: 'n/2', leaseSeconds: 10, retryMs: 1 },
-      ...{ now: () => performance.now(), onFault: () => undefined, onEnded: () => undefined },
+      ...{ clock: systemClock, onFault: () => undefined, onEnded: () => undefined },
     });
     registration.set(Buffer.from('at home'));
     await until(() => isHeldAt(registration, server.revision));
@@ -43,7 +45,7 @@ describe('the registration of a node', () => {
     let faults = 0;
     const registration = new Registration({
       ...{ etcd, key: 'n/2', leaseSeconds: 1, retryMs: 1 },
-      ...{ now: () => 0, onFault: () => void faults++, onEnded: () => undefined },
+      ...{ clock: clockOf(() => 0), onFault: () => void faults++, onEnded: () => undefined },
     });
     registration.set(Buffer.from('at home'));
     await until(() => isHeldAt(registration, server.revision));
@@ -70,7 +72,7 @@ describe('the registration of a node', () => {
       const etcd = new RevocationWatch(server);
       const revokedAtEnd: boolean[] = [];
       const registration = new Registration({
-        ...{ etcd, key: 'n/2', leaseSeconds: 0.01, retryMs: 1, now: () => 0, onFault: () => undefined },
+        ...{ etcd, key: 'n/2', leaseSeconds: 0.01, retryMs: 1, clock: clockOf(() => 0), onFault: () => undefined },
         onEnded: () => {
           expect(isHeldAt(registration, server.revision)).to.equal(false);
           revokedAtEnd.push(etcd.isRevoked);

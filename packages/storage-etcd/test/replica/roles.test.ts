@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { until } from '../../../process/test/until.ts';
 import { type Etcd, EtcdError } from '../../src/etcd.ts';
 import { EtcdReplica } from '../../src/replica/etcd-replica.ts';
@@ -75,7 +76,7 @@ describe('a node with its records in etcd', () => {
 
   it('serves reads for a limited time after a heartbeat that etcd has committed, however long its lease is', async () => {
     let nowMs = 0;
-    const node = await open(new FakeServer(), 1, { holdMs: 1000, now: () => nowMs });
+    const node = await open(new FakeServer(), 1, { holdMs: 1000, clock: clockOf(() => nowMs) });
     await node.replica.leads;
     expect(node.replica.holdsLease()).to.equal(true);
     nowMs = 1001;

@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { type CreateKeyRequest, settingsOf } from '../keys/key.ts';
@@ -24,7 +25,7 @@ export interface CiphertextsParts {
   readonly changes: ChangeQueue;
   readonly confirmations: KeyConfirmations;
   readonly tools: Tools;
-  readonly now: () => number;
+  readonly clock: RecordClock;
 }
 
 /** Makes, opens and renews ciphertexts; makes data keys. A refusal is a {@link TransitError}. */
@@ -84,9 +85,9 @@ export class Ciphertexts {
 
   /** Returns undefined if the key could not be stored because something changed in the meantime. */
   async #encryptAndStore(name: string, request: EncryptRequest, isHeld: boolean) {
-    const { store, paths, keys, tools, now } = this.#parts;
+    const { store, paths, keys, tools, clock } = this.#parts;
     if ((await keys.key(name)) !== undefined) return this.#encryptUnderExistingKey(name, request);
-    const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request)), now(), {
+    const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request)), clock.dueMs(), {
       forUse: true,
       isHeld,
       observer: tools.observer,

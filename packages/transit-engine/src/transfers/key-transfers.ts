@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { runInSlices } from '@transitd/event-loop';
+import type { RecordClock } from '@transitd/process';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { addVersion, createKey, heldBack, markBackup, replaceVersion } from '../keys/key.ts';
@@ -40,7 +41,7 @@ export interface TransferParts {
   readonly changes: ChangeQueue;
   readonly confirmations: KeyConfirmations;
   readonly wrappingKey: WrappingKey;
-  readonly now: () => number;
+  readonly clock: RecordClock;
 }
 
 /** A request to restore a backup. */
@@ -75,11 +76,11 @@ export class KeyTransfers {
     const settings = importSettings(request);
     const type = keyType(settings.type);
     checkImported(type, settings.derived, request);
-    const { store, paths, keys, now } = this.#parts;
+    const { store, paths, keys, clock } = this.#parts;
     return this.#making(name, async (isHeld) => {
       if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', keyExists);
       const given = await importedMaterial(this.#wrapping, type, request);
-      const nowMs = now();
+      const nowMs = clock.dueMs();
       const id = newKeyId();
       const record = newRecord({ ...settings, id, keySize: sizeOf(type, given.material), latestCreatedMs: nowMs }, isHeld);
       const transaction = await withFreshVersion({ record, nowMs, given }, (fresh) => createKey(paths, name, record, fresh));
@@ -121,13 +122,13 @@ export class KeyTransfers {
 
   /** Adds the material to the version that lacks it, or as a new version, and wipes it. */
   async #withMaterial(key: LoadedKey, given: VersionMaterial, requested: number | undefined): Promise<Transaction | undefined> {
-    const { paths, now } = this.#parts;
+    const { paths, clock } = this.#parts;
     try {
       const completed = key.type.keyPair && (await this.#completed(key, given, requested));
       if (completed !== undefined) return completed;
       const record: KeyRecord = { ...key.record, keySize: sizeOf(key.type, given.material) };
       return await withFreshVersion(
-        { record, nowMs: now(), given },
+        { record, nowMs: clock.dueMs(), given },
         (fresh) => addVersion(paths, key, record, fresh).transaction,
       );
     } finally {
@@ -181,7 +182,7 @@ export class KeyTransfers {
    * @throws TransitError `key_not_found`, `invalid_request`
    */
   async backupKey(name: string): Promise<Buffer> {
-    const { store, paths, changes, keys, now } = this.#parts;
+    const { store, paths, changes, keys, clock } = this.#parts;
     return changes.run(name, async () => {
       const key = await keys.key(name);
       if (key === undefined) throw new TransitError('key_not_found', `key "${name}" not found`);
@@ -196,7 +197,7 @@ export class KeyTransfers {
       const versions = await unlessGone(store, paths, key, () => versionsBetween(store, paths, key.record, { first, last }));
       if (versions === undefined) return undefined;
       try {
-        const { record, transaction } = markBackup(paths, key, now());
+        const { record, transaction } = markBackup(paths, key, clock.dueMs());
         if (transaction !== undefined && (await commitAndWipe(store, transaction)) === undefined) return undefined;
         return await runInSlices(backupSteps(name, record, versions));
       } finally {
@@ -211,7 +212,7 @@ export class KeyTransfers {
     if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
     const whole = await decodeBackup(backup);
     const name = requested ?? whole.name;
-    const { store, paths, keys, now } = this.#parts;
+    const { store, paths, keys, clock } = this.#parts;
     try {
       await this.#pairChecks.check(whole);
       if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
@@ -219,7 +220,7 @@ export class KeyTransfers {
       return await this.#making(name, async (isHeld) => {
         const existing = await keys.key(name);
         if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);
-        const at = { nowMs: now(), isHeld };
+        const at = { nowMs: clock.dueMs(), isHeld };
         return (await restoreKey(store, paths, existing ?? { name, revision: 0 }, whole, at)) ? [] : undefined;
       });
     } finally {
@@ -236,12 +237,12 @@ export class KeyTransfers {
    */
   async salvageKey(source: string, name: string, read: ReadRecords): Promise<readonly string[]> {
     if (!isKeyName(source) || !isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
-    const { store, paths, keys, now } = this.#parts;
+    const { store, paths, keys, clock } = this.#parts;
     const whole = await archivedKey(paths, source, read);
     try {
       return await this.#making(name, async (isHeld) => {
         if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', 'a key of this name already exists');
-        return (await restoreKey(store, paths, { name, revision: 0 }, whole, { nowMs: now(), isHeld })) ? [] : undefined;
+        return (await restoreKey(store, paths, { name, revision: 0 }, whole, { nowMs: clock.dueMs(), isHeld })) ? [] : undefined;
       });
     } finally {
       wipeSecrets(whole.versions);

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { type Confirmation, type SecondaryConfirmation, TransitEngine, TransitError } from '../../src/index.ts';
 import { decryptOne, encryptOne, fox, mountId, paths, refusalOf, startMs, storedKey } from '../fixtures.ts';
 
@@ -37,8 +38,8 @@ describe('key material that secondary clusters must confirm', () => {
     nowMs = startMs;
     store = memoryStore();
     secondaries = new Secondaries();
-    active = new TransitEngine({ store, mountId, now: () => nowMs, secondaries });
-    standby = new TransitEngine({ store, mountId, now: () => nowMs });
+    active = new TransitEngine({ store, mountId, clock: clockOf(() => nowMs), secondaries });
+    standby = new TransitEngine({ store, mountId, clock: clockOf(() => nowMs) });
   });
 
   const createConfirmed = async (request = {}): Promise<void> => {
@@ -269,7 +270,7 @@ describe('key material that secondary clusters must confirm', () => {
         { path: `${paths.unconfirmed}k`, value: Uint8Array.of(1) },
       ],
     });
-    const promoted = new TransitEngine({ store: copy, mountId, now: () => nowMs });
+    const promoted = new TransitEngine({ store: copy, mountId, clock: clockOf(() => nowMs) });
     expect((await decryptOne(promoted, 'k', { ciphertext })).plaintext).to.equal(fox);
     expect(await promoted.useConfirmed()).to.equal(true);
     expect((await encryptOne(promoted, 'k', { plaintext: fox })).keyVersion).to.equal(2);

@@ -29,8 +29,7 @@ const changesSecondary = { capability: 'update', sudo: true, where: 'leader', us
 
 /** Runs a task of replication. Answers its refusals with 400 and the reason. */
 export async function controlled<T>(node: Node, task: (replication: ClusterReplication) => Promise<T>): Promise<T> {
-  requireRaft(node);
-  const replication = node.store?.replication;
+  const { replication } = requireRaft(node);
   if (replication === undefined) throw new RequestError('invalid_request', 'replication needs cluster_addr on every node');
   try {
     return await task(replication);
@@ -264,8 +263,7 @@ const salvage = guarded({
   run: async ({ node, services }, { values: { snapshot = '', mount = 'transit', key = '', name = '' } }) => {
     const engine = services.mounts.engines.get(mount.replace(/\/$/, ''));
     if (engine === undefined) throw new RequestError('invalid_request', 'there is no transit mount at this path');
-    const { snapshots } = node;
-    if (snapshots === undefined) throw new RequestError('invalid_request', 'this node keeps no snapshots');
+    const { snapshots } = node.requireMember();
     const archive = await controlled(node, (replication) => replication.openDiverged(snapshot));
     return writtenReply(await snapshots.reading(archive, (read) => engine.transfers.salvageKey(key, name, read)));
   },

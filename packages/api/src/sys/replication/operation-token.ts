@@ -10,7 +10,7 @@ const path = 'sys/replication/dr/secondary';
 /** @throws RequestError `invalid_request` on a cluster that serves its own clients */
 function requireSecondary(node: Node): void {
   if (node.services === undefined) throw unavailable(node);
-  if (!node.eligibility.isSecondary || node.store?.replication === undefined)
+  if (!node.eligibility.isSecondary || node.member?.replication === undefined)
     throw new RequestError('invalid_request', 'operation tokens are made on a cluster that is a disaster-recovery secondary');
 }
 
@@ -22,7 +22,7 @@ const ceremony = ceremonyRoutes({
   generation: (barrier) => barrier.operationTokenGeneration,
   check: requireSecondary,
   create: async ({ node }) => {
-    const tokens = node.store?.replication?.operationTokens;
+    const tokens = node.member?.replication?.operationTokens;
     if (tokens === undefined) throw unavailable(node);
     return { token: await tokens.issue() };
   },

@@ -75,11 +75,11 @@ const drStatus = open({
 
 /** @throws RequestError of {@link unavailable} */
 function drStatusOf(node: Node) {
-  if (node.replicaStatus === undefined || node.sealStatus.sealed) throw unavailable(node);
+  if (node.member === undefined || node.sealStatus.sealed) throw unavailable(node);
   const { replicationStatus: known } = node.eligibility;
   if (known === undefined) return { mode: 'disabled' };
   const { mode, role, set, epoch, position, digest } = known;
-  const replication = node.store?.replication;
+  const replication = node.member?.replication;
   return {
     mode,
     state: role,
@@ -97,8 +97,8 @@ function drStatusOf(node: Node) {
 }
 
 /** Returns whether this primary uses key material only once its secondaries have it; undefined while it uses it at once. */
-function acknowledgeOf({ store }: Node) {
-  const settings = store?.replication?.material.setting.last;
+function acknowledgeOf({ member }: Node) {
+  const settings = member?.replication?.material.setting.last;
   return (
     settings && {
       acknowledge: { mode: 'key_material', timeout_ms: settings.timeoutMs, on_timeout: settings.onTimeout },
@@ -107,8 +107,8 @@ function acknowledgeOf({ store }: Node) {
 }
 
 /** Returns the age of the primary's canary, which each node of a secondary knows; the difference of the clocks is part of it. */
-function canaryOf({ peers }: Node) {
-  const utcMs = peers?.canaryUtcMs;
+function canaryOf({ member }: Node) {
+  const utcMs = member?.peers?.canaryUtcMs;
   return utcMs !== undefined && { replication_primary_canary_age_ms: Date.now() - utcMs };
 }
 
@@ -127,7 +127,7 @@ const divergence = guardedOnSecondary({
     }),
   ),
   run: (node) => {
-    const kept = node.store?.replication?.reports.divergence;
+    const kept = node.member?.replication?.reports.divergence;
     if (kept === undefined) throw new RequestError('not_found', 'this cluster has lost no changes to a successor');
     const { written, deleted, keyVersions, tokens, revokedTokens } = kept;
     return dataReply({
@@ -171,8 +171,8 @@ const divergenceJson = ({ node, archive, utcMs, point, position }: KeptDivergenc
 });
 
 /** Returns the fence of a primary, which only the active node knows. */
-function fenceOf({ active, store }: Node) {
-  const { state = 'off', afterMs, secondary, silentMs } = store?.replication?.fence.status ?? {};
+function fenceOf({ active, member }: Node) {
+  const { state = 'off', afterMs, secondary, silentMs } = member?.replication?.fence.status ?? {};
   if (!active || state === 'off' || afterMs === undefined) return {};
   return {
     fence: {
@@ -184,8 +184,8 @@ function fenceOf({ active, store }: Node) {
 }
 
 /** Returns the secondaries, which only the active node knows. */
-function secondariesOf({ active, store }: Node) {
-  const replication = store?.replication;
+function secondariesOf({ active, member }: Node) {
+  const replication = member?.replication;
   if (!active || replication === undefined) return {};
   const { secondaries } = replication;
   return {
@@ -209,8 +209,8 @@ const heartbeatOf = (silentMs: number | undefined) =>
   };
 
 /** Returns the connection to the primary, which only the active node has. If it is not connected, the log has the reason. */
-function primaryOf({ store }: Node) {
-  const primary = store?.replication?.primary;
+function primaryOf({ member }: Node) {
+  const primary = member?.replication?.primary;
   if (primary === undefined) return {};
   const { secondary, addresses, connection, address = '', lag, silentMs, stopReason, missesRestore } = primary;
   return {

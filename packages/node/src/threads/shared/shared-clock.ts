@@ -1,10 +1,11 @@
+import type { RecordClock } from '@transitd/process';
 import { long, type NodeMemory } from './node-memory.ts';
 
 /**
  * The node's time of day in all threads. The main thread decides which offset of the monotonic clock it trusts; a thread with an offset of
  * its own could accept a token that the main thread refuses as expired.
  */
-export class SharedClock {
+export class SharedClock implements RecordClock {
   readonly #longs: BigInt64Array;
 
   constructor({ longs }: NodeMemory) {
@@ -16,11 +17,17 @@ export class SharedClock {
     Atomics.store(this.#longs, long.steadyOffsetNs, BigInt(Math.floor(steadyMs)) * 1_000_000n - nowNs);
   }
 
-  /** Returns the later of the wall clock and the trusted time, in milliseconds since 1970. Use it to refuse expired tokens. */
-  readonly now = (): number => Math.max(Date.now(), this.#steadyMs());
+  nowMs(): number {
+    return performance.now();
+  }
 
-  /** Returns the earlier of the two times. */
-  readonly dueNow = (): number => Math.min(Date.now(), this.#steadyMs());
+  utcMs(): number {
+    return Math.max(Date.now(), this.#steadyMs());
+  }
+
+  dueMs(): number {
+    return Math.min(Date.now(), this.#steadyMs());
+  }
 
   #steadyMs(): number {
     return Number((Atomics.load(this.#longs, long.steadyOffsetNs) + process.hrtime.bigint()) / 1_000_000n);

@@ -1,6 +1,6 @@
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { keepAuthority } from '../../src/maintenance/member-entries.ts';
+import { keepAuthority } from '../../src/maintenance/signing-authority.ts';
 import {
   authorityPath,
   authorityRecord,

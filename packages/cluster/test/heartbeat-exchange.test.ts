@@ -1,10 +1,11 @@
+import { noObserver } from '@transitd/process';
 import { expect } from 'chai';
-import { until } from '../../../process/test/until.ts';
-import type { CommittedMembers } from '../../src/membership/membership-list.ts';
-import type { SignedList } from '../../src/membership/signed-list.ts';
-import { HeartbeatSender } from '../../src/standbys/heartbeat-sender.ts';
-import type { HeartbeatRequest } from '../../src/standbys/heartbeat-wire.ts';
-import { Heartbeats } from '../../src/standbys/heartbeats.ts';
+import { until } from '../../process/test/until.ts';
+import { HeartbeatExchange, type HeartbeatExchangeOptions } from '../src/heartbeat-exchange.ts';
+import type { CommittedMembers } from '../src/membership/membership-list.ts';
+import type { SignedList } from '../src/membership/signed-list.ts';
+import { MemberEvents } from '../src/ports/member-events.ts';
+import { Heartbeats } from '../src/standbys/heartbeats.ts';
 
 const member = {
   id: 4,
@@ -34,22 +35,36 @@ async function sent(answer: { readonly status: number; readonly json: unknown })
     answeredOriginal(...args);
     answered = true;
   };
-  const sender = new HeartbeatSender({
-    client: { post: async () => answer },
+  const log = { error: (facts: { readonly theirsMs: number | undefined }) => intervals.push(facts.theirsMs) };
+  const membershipList = {
+    identity: {},
+    knownMembers: [{ id: 2 }],
+    member: () => undefined,
+    useReport: (from: number, members: CommittedMembers) => reports.push({ from, ...members }) > 0,
+  };
+  const exchange = new HeartbeatExchange({
+    host: {
+      ...{ log, observer: noObserver, events: new MemberEvents(), api: { url: 'http://10.0.0.1:8200' } },
+      config: { cluster_heartbeat_interval: 60_000 },
+    },
+    role: { isUnsealed: true },
+    storage: {
+      driver: { status: () => ({ leader: 0, nodeId: 1 }), writeMs: undefined },
+      replica: { status: () => ({ appliedIndex: 1 }) },
+      diskLow: () => false,
+    },
+    connections: { membershipList, removed: false, peers: { client: { post: async () => answer } } },
     heartbeats,
-    intervalMs: 60_000,
-    target: () => 2,
-    request: () => ({}) as HeartbeatRequest,
-    onState: () => undefined,
-    onRemoved: () => undefined,
-    onInterval: (theirsMs) => intervals.push(theirsMs),
-    onMembers: (from, members) => reports.push({ from, ...members }),
-    onList: (from, list) => lists.push({ from, ...list }),
-  });
-  sender.start();
+    lists: {
+      newest: undefined,
+      receive: async (list: SignedList, { id: from }: { readonly id: number }) => lists.push({ from, ...list }),
+    },
+    comparison: { verdict: 'unknown', compareWith: () => undefined },
+  } as unknown as HeartbeatExchangeOptions);
+  exchange.start();
   await until(() => answered);
   await new Promise((resolve) => setImmediate(resolve));
-  sender.stop();
+  exchange.stop();
   return { reports, intervals, lists };
 }
 

@@ -4,10 +4,10 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseConfig } from '@transitd/configuration';
+import { type Config, parseConfig } from '@transitd/configuration';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { JoinAttempts, type JoinAttemptsParts } from '../../src/join/join-attempts.ts';
+import { JoinAttempts, type JoinAttemptsParts } from '../src/join-attempts.ts';
 
 describe('JoinAttempts with retry_join', () => {
   let folder = '';
@@ -30,21 +30,33 @@ describe('JoinAttempts with retry_join', () => {
     });
 
   /** Returns attempts of a node that is not a member and holds no node, except for these parts, and their log lines. */
-  function attemptsWith(
-    parts: Partial<Omit<JoinAttemptsParts, 'directory'>> & { readonly directory?: Partial<JoinAttemptsParts['directory']> },
-  ): { readonly joinAttempts: JoinAttempts; readonly lines: readonly string[] } {
+  function attemptsWith({
+    config = configWith(),
+    directory,
+    isMember = () => false,
+    start = async () => undefined,
+  }: {
+    readonly config?: Config;
+    readonly directory?: Partial<JoinAttemptsParts['directory']>;
+    readonly isMember?: () => boolean;
+    readonly start?: () => Promise<void>;
+  }): { readonly joinAttempts: JoinAttempts; readonly lines: readonly string[] } {
     const lines: string[] = [];
     const log = pino({ level: 'silent' });
     const joinAttempts = new JoinAttempts({
-      config: configWith(),
+      config,
       seal: { type: 'shamir' },
       log: Object.assign(Object.create(log), { info: (_: object, text: string) => lines.push(text) }),
-      apiAddress: () => 'http://127.0.0.1:2',
-      isListening: () => true,
-      isMember: () => false,
-      start: async () => undefined,
-      ...parts,
-      directory: { holdsNode: async () => false, ...parts.directory } as JoinAttemptsParts['directory'],
+      api: { url: 'http://127.0.0.1:2', isListening: true } as JoinAttemptsParts['api'],
+      phases: {
+        present: { kind: 'noCluster' },
+        get member() {
+          return isMember() ? {} : undefined;
+        },
+        leave: () => undefined,
+        open: start,
+      } as unknown as JoinAttemptsParts['phases'],
+      directory: { holdsNode: async () => false, ...directory } as JoinAttemptsParts['directory'],
     });
     return { joinAttempts, lines };
   }

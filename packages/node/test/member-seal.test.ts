@@ -1,13 +1,14 @@
 // @live
-import { type Barrier, BarrierError, type BarrierState } from '@transitd/barrier';
+import { BarrierError, type BarrierState } from '@transitd/barrier';
+import { MemberEvents } from '@transitd/cluster';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { until } from '../../process/test/until.ts';
-import { NodeSeal } from '../src/node-seal.ts';
+import { MemberSeal } from '../src/member-seal.ts';
 import type { LoadFailure } from '../src/service-loader.ts';
 import { errorOf } from './opened-nodes.ts';
 
-type Parts = ConstructorParameters<typeof NodeSeal>[0];
+type Parts = ConstructorParameters<typeof MemberSeal>[0];
 
 /** The seal of a node with a static key that fits. No share opens such a seal. */
 function unsealedNode(type: 'static' | 'shamir' = 'static') {
@@ -37,51 +38,55 @@ function unsealedNode(type: 'static' | 'shamir' = 'static') {
     },
     expireMigration: () => undefined,
   };
-  const nodeSeal = new NodeSeal({
-    clusterMember: {
-      ...{ removed: false, store: { barrier }, requireStore: () => ({ barrier }) },
-      updateFitness: () => void fitness.push(nodeSeal.reopeningForMs),
+  const events = new MemberEvents();
+  const seal = new MemberSeal({
+    ...{
+      barrier,
+      events,
+      seal: { type: 'static' },
+      providers: [],
+      log: pino({ level: 'silent' }),
+      membership: { removed: false },
     },
-    ...{ seal: { type: 'static' }, providers: [], log: pino({ level: 'silent' }) },
-    joinAttempts: {},
-    serviceLoader: {
+    services: {
       get loaded() {
         return Promise.resolve(unsealing.loadFailure);
       },
     },
   } as unknown as Parts);
-  nodeSeal.follow(barrier as unknown as Barrier);
+  events.on('reopeningEnded', () => void fitness.push(seal.reopeningForMs));
+  seal.follow();
   /** Seals the barrier as it does itself when its keys do not open the keyring of a new state. */
   const replaceState = (): void => {
     state.sealed = true;
     announce({ ...state, reason: 'the keys do not open the keyring' });
   };
   const settled = (): Promise<unknown> => until(() => fitness.length > 0);
-  return { nodeSeal, state, unsealing, fitness, replaceState, settled };
+  return { seal, state, unsealing, fitness, replaceState, settled };
 }
 
 describe('a node that unseals itself', () => {
   it('does so after it was sealed by a failure', async () => {
-    const { nodeSeal, state } = unsealedNode();
+    const { seal, state } = unsealedNode();
     state.sealed = true;
-    await nodeSeal.tick();
+    await seal.tick();
     expect(state.sealed).to.equal(false);
   });
 
   it('does not do so again at once when its services could not be loaded', async () => {
-    const { nodeSeal, state, unsealing } = unsealedNode();
+    const { seal, state, unsealing } = unsealedNode();
     state.sealed = true;
     unsealing.loadFailure = { error: new Error('the record core/mounts has an unknown format') };
-    await nodeSeal.unsealAtStart();
-    await nodeSeal.tick();
-    await nodeSeal.tick();
+    await seal.unsealAtStart();
+    await seal.tick();
+    await seal.tick();
     expect([state.sealed, unsealing.attempts]).to.deep.equal([true, 1]);
   });
 
   it('does so at once after another state has replaced its own, and counts as reopening until then', async () => {
-    const { nodeSeal, state, replaceState, settled, fitness } = unsealedNode();
+    const { seal, state, replaceState, settled, fitness } = unsealedNode();
     replaceState();
-    expect(nodeSeal.reopeningForMs).to.be.a('number');
+    expect(seal.reopeningForMs).to.be.a('number');
     await settled();
     expect(state.sealed).to.equal(false);
     expect(fitness, 'its fitness is decided again, without that').to.deep.equal([undefined]);
@@ -97,32 +102,32 @@ describe('a node that unseals itself', () => {
   });
 
   it('does not count as reopening from the moment that an operator seals it', async () => {
-    const { nodeSeal, replaceState, fitness } = unsealedNode();
+    const { seal, replaceState, fitness } = unsealedNode();
     replaceState();
-    nodeSeal.keepSealed();
-    expect(nodeSeal.reopeningForMs).to.equal(undefined);
-    nodeSeal.seal();
+    seal.keepSealed();
+    expect(seal.reopeningForMs).to.equal(undefined);
+    seal.seal();
     expect(fitness, 'its fitness is decided at once').to.deep.equal([undefined]);
   });
 
   it('never counts as reopening if its seal needs shares, or if an operator has sealed it', () => {
     const shamir = unsealedNode('shamir');
     shamir.replaceState();
-    expect(shamir.nodeSeal.reopeningForMs).to.equal(undefined);
+    expect(shamir.seal.reopeningForMs).to.equal(undefined);
     const sealed = unsealedNode();
-    sealed.nodeSeal.keepSealed();
+    sealed.seal.keepSealed();
     sealed.replaceState();
-    expect(sealed.nodeSeal.reopeningForMs).to.equal(undefined);
+    expect(sealed.seal.reopeningForMs).to.equal(undefined);
   });
 
   it('stays sealed after an operator has sealed it, although callers without a token send shares before and after', async () => {
-    const { nodeSeal, state } = unsealedNode();
+    const { seal, state } = unsealedNode();
     const share = Buffer.from('any');
-    nodeSeal.keepSealed();
-    await nodeSeal.unseal(share); // while the node still transfers its leadership
-    nodeSeal.seal();
-    expect(await errorOf(nodeSeal.unseal(share))).to.have.property('code', 'seal_mismatch');
-    await nodeSeal.tick();
+    seal.keepSealed();
+    await seal.unseal(share); // while the node still transfers its leadership
+    seal.seal();
+    expect(await errorOf(seal.unseal(share))).to.have.property('code', 'seal_mismatch');
+    await seal.tick();
     expect(state.sealed).to.equal(true);
   });
 });

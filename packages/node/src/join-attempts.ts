@@ -1,23 +1,20 @@
-import type { SealConfig, SealStatus } from '@transitd/barrier';
+import type { SealConfig } from '@transitd/barrier';
 import { ClusterError, writeIdentity } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
-import type { DataDirectory } from '../storage/data-directory.ts';
-import { type Candidate, configuredTarget, Joining, type JoinTarget, newCandidate } from './joining.ts';
+import type { ApiAddress } from './api-address.ts';
+import { type Candidate, configuredTarget, Joining, type JoinTarget, newCandidate } from './join/joining.ts';
+import type { Member, Phases } from './phases.ts';
+import type { DataDirectory } from './storage/data-directory.ts';
 
 export interface JoinAttemptsParts {
   readonly config: Config;
   readonly seal: SealConfig;
   readonly directory: DataDirectory;
   readonly log: Logger;
-  readonly apiAddress: () => string;
-  readonly isListening: () => boolean;
-  readonly isMember: () => boolean;
-  /**
-   * Starts the node whose data is in the data directory, and unseals it with the shares of the join. A failure leaves no trace in memory.
-   */
-  readonly start: (joining?: Joining) => Promise<void>;
+  readonly api: ApiAddress;
+  readonly phases: Phases;
 }
 
 /** Pause between attempts to join the configured cluster while a join that a request asked for is pending. */
@@ -29,8 +26,6 @@ const preferMs = 5_000;
  */
 export class JoinAttempts {
   readonly #parts: JoinAttemptsParts;
-  /** The join in progress, or waiting for the shares of the seal. */
-  #joining: Joining | undefined;
   /** Whether the target of the join is the configured one, which a caller without a token cannot replace. */
   #isConfigured = false;
   #preferredMs = Number.NEGATIVE_INFINITY;
@@ -50,7 +45,7 @@ export class JoinAttempts {
 
   constructor(parts: JoinAttemptsParts) {
     this.#parts = parts;
-    this.#logLimit = new LogLimit({ log: parts.log, nowMs: () => performance.now() });
+    this.#logLimit = new LogLimit({ log: parts.log });
     this.#isConfiguredNext = this.#hasConfigured;
   }
 
@@ -58,9 +53,14 @@ export class JoinAttempts {
     return this.#parts.config.retry_join.length > 0;
   }
 
-  /** The seal of the cluster that this node is joining. */
-  get sealStatus(): SealStatus | undefined {
-    return this.#joining?.sealStatus;
+  /** The join in progress, or waiting for the shares of the seal. */
+  get #joining(): Joining | undefined {
+    const { present } = this.#parts.phases;
+    return present.kind === 'joining' ? present.joining : undefined;
+  }
+
+  get #isMember(): boolean {
+    return this.#parts.phases.member !== undefined;
   }
 
   /**
@@ -83,16 +83,15 @@ export class JoinAttempts {
       return await ended;
     } finally {
       this.#attempt = undefined;
-      if (this.#parts.isMember()) this.#forget(); // a member joins no other cluster
     }
   }
 
   /** Starts a node that was created here but failed to start, for example because its cluster port was in use. */
   async resume(): Promise<void> {
-    const { directory, isMember, start } = this.#parts;
-    if (isMember() || this.#attempt !== undefined || !(await directory.holdsNode())) return;
+    const { directory, phases } = this.#parts;
+    if (this.#isMember || this.#attempt !== undefined || !(await directory.holdsNode())) return;
     await this.#alone('started', async () => {
-      if (!isMember()) await start();
+      if (!this.#isMember) await phases.open();
     });
   }
 
@@ -124,14 +123,14 @@ export class JoinAttempts {
     { retry, isConfigured = false }: { readonly retry?: boolean; readonly isConfigured?: boolean } = {},
   ): Promise<{ readonly joined: boolean }> {
     return this.#alone('joined to a cluster', async () => {
-      if (this.#parts.isMember()) return { joined: true }; // since the request was checked: it has waited for another attempt
+      if (this.#isMember) return { joined: true }; // since the request was checked: it has waited for another attempt
       if (!isConfigured) this.#isConfiguredNext = this.#hasConfigured;
       if (retry !== undefined) this.#retryTarget = retry ? request : undefined;
-      this.#forget();
+      this.#parts.phases.leave();
       try {
         return await this.#begin(await this.#prepare(request), isConfigured);
       } catch (error) {
-        this.#forget();
+        this.#parts.phases.leave();
         if (error instanceof ClusterError && error.code === 'join_malformed') this.#retryTarget = undefined;
         if (this.#retryTarget === undefined || !(error instanceof ClusterError)) throw error;
         this.#logRetry(error);
@@ -141,14 +140,14 @@ export class JoinAttempts {
   }
 
   async #prepare(target: JoinTarget): Promise<Joining> {
-    const { seal, config, apiAddress } = this.#parts;
+    const { seal, config, api } = this.#parts;
     this.#candidate ??= await newCandidate();
-    return Joining.prepare({ seal, config, apiAddress: apiAddress(), candidate: this.#candidate, ...target });
+    return Joining.prepare({ seal, config, apiAddress: api.url, candidate: this.#candidate, ...target });
   }
 
   /** Completes the join, or waits for the shares that it needs. */
   async #begin(joining: Joining, isConfigured: boolean): Promise<{ readonly joined: boolean }> {
-    this.#joining = joining;
+    this.#parts.phases.join(joining);
     this.#isConfigured = isConfigured;
     if (!joining.ready) return { joined: false };
     await this.#complete(joining);
@@ -168,7 +167,7 @@ export class JoinAttempts {
         if (joining.addShare(share)) await this.#complete(joining);
       } catch (error) {
         // These shares do not open the seal. The operators have to give the shares of the seal that the cluster has then.
-        if (error instanceof ClusterError && isFinal(error)) this.#forget();
+        if (error instanceof ClusterError && isFinal(error)) this.#parts.phases.leave();
         throw this.#callerError(error);
       }
     });
@@ -189,7 +188,7 @@ export class JoinAttempts {
   }
 
   async #retryOnce(): Promise<void> {
-    const { config, isMember } = this.#parts;
+    const { config } = this.#parts;
     if (!this.#mayRetry) return;
     try {
       if (this.#joining !== undefined) return await this.#preferConfigured();
@@ -197,7 +196,7 @@ export class JoinAttempts {
       // The configured target comes first: a caller without a token may have named the other, which is tried only after a failure.
       const configured = await configuredTarget(config);
       for (const target of [configured, this.#retryTarget])
-        if (target !== undefined && !isMember() && this.#joining === undefined)
+        if (target !== undefined && !this.#isMember && this.#joining === undefined)
           await this.#join(target, { isConfigured: target === configured });
     } catch (error) {
       this.#logRetry(error);
@@ -207,7 +206,7 @@ export class JoinAttempts {
   }
 
   get #mayRetry(): boolean {
-    return this.#attempt === undefined && !this.#closed && this.#parts.isListening();
+    return this.#attempt === undefined && !this.#closed && this.#parts.api.isListening;
   }
 
   /**
@@ -222,8 +221,7 @@ export class JoinAttempts {
     const joining = await this.#prepare(target);
     try {
       await this.#alone('joined to a cluster', async () => {
-        if (this.#parts.isMember()) return;
-        this.#forget();
+        if (this.#isMember) return;
         await this.#begin(joining, true);
       });
     } finally {
@@ -231,10 +229,9 @@ export class JoinAttempts {
     }
   }
 
-  /** Ends the join in progress, and refuses new attempts. */
+  /** Refuses new attempts. */
   close(): void {
     this.#closed = true;
-    this.#joining?.close();
   }
 
   /** Resolves when no attempt is in progress; never rejects. */
@@ -244,7 +241,7 @@ export class JoinAttempts {
 
   /** Completes the join with the seal's key or shares; the node unseals with them once it has the cluster's records. */
   async #complete(joining: Joining): Promise<void> {
-    const { directory, start, log } = this.#parts;
+    const { directory, phases, log } = this.#parts;
     const { clusterId, nodeId, identity } = await joining.complete().catch((error: unknown) => {
       // A refused id may not be used again. An attempt without a response may have been admitted, and is repeated with the same id.
       if (!(error instanceof ClusterError && error.code === 'leader_unavailable')) this.#candidate = undefined;
@@ -253,8 +250,30 @@ export class JoinAttempts {
     this.#candidate = undefined;
     await writeIdentity(directory.path, identity);
     await directory.joinCluster({ clusterId, nodeId });
-    await start(joining).finally(() => this.#forget());
+    try {
+      await this.#unseal(await phases.open(joining), joining);
+    } finally {
+      phases.leave();
+      joining.close();
+    }
     log.info({ cluster: clusterId }, 'this node has joined the cluster');
+  }
+
+  /**
+   * Unseals after a join. The node is a member even if the shares of its join no longer open the cluster's seal; then it waits for other
+   * shares.
+   */
+  async #unseal({ barrier, services }: Member, joining: Joining): Promise<void> {
+    try {
+      await joining.unseal(barrier);
+      await services.loaded;
+    } catch (error) {
+      if (this.#closed) throw new StoreError('stopped', 'this node is stopping');
+      this.#parts.log.warn(
+        { reason: error instanceof Error ? error.message : String(error) },
+        'this node has joined, but the shares given for the join do not unseal it: give it the current shares',
+      );
+    }
   }
 
   /** Returns the error for a caller without a token, which must not learn whether and how an address responded. */
@@ -262,11 +281,6 @@ export class JoinAttempts {
     if (!(error instanceof ClusterError) || isOfCaller(error)) return error;
     this.#parts.log.warn({ reason: error.message }, 'this node could not join a cluster');
     return new ClusterError('leader_unavailable', 'this node could not join: its log says why');
-  }
-
-  #forget(): void {
-    this.#joining?.close();
-    this.#joining = undefined;
   }
 
   #logRetry(error: unknown): void {

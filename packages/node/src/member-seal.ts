@@ -1,46 +1,56 @@
 import {
   type Barrier,
   BarrierError,
-  idOf,
   type ProviderHealth,
   type SealConfig,
   type SealStatus,
   sealTypesOf,
 } from '@transitd/barrier';
-import { type Logger, LogLimit } from '@transitd/process';
+import type { Engine, MemberEvents } from '@transitd/cluster';
+import { type Logger, LogLimit, systemClock } from '@transitd/process';
 import type { MonitoredSeal } from '@transitd/seals';
 import { StoreError, takesPart } from '@transitd/storage-fsm';
-import type { JoinAttempts } from './join/join-attempts.ts';
-import { ShareRetention, sharesRetained } from './join/share-retention.ts';
-import { type NodeMember, removedText } from './member.ts';
+import type { ShareRetention } from './join/share-retention.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { UnsealRetry } from './unseal-retry.ts';
 
-export interface NodeSealParts {
+export const removedText = 'this node was removed from its cluster: to let it join again, stop it, empty data_dir and start it';
+
+export interface MemberSealParts {
+  readonly barrier: Barrier;
+  readonly services: ServiceLoader;
+  /** The seal in the configuration. */
   readonly seal: SealConfig;
   /** The providers of the configured seals. */
   readonly providers: readonly MonitoredSeal[];
+  readonly retention: ShareRetention;
+  /** Whether this node was removed from its cluster. */
+  readonly membership: { readonly removed: boolean };
+  readonly engine: Pick<Engine, 'replication'>;
+  readonly events: MemberEvents;
   readonly log: Logger;
-  readonly clusterMember: NodeMember;
-  readonly joinAttempts: JoinAttempts;
-  readonly serviceLoader: ServiceLoader;
 }
 
-/** The seal of a node: opens it by shares, by a static key or by a provider, closes it, and protects the shares that were given. */
-export class NodeSeal {
-  readonly #parts: NodeSealParts;
-  readonly #retention = new ShareRetention(() => performance.now());
+/** Returns the provider of a seal; undefined if the seal has none. */
+export const providerOf = (
+  providers: readonly MonitoredSeal[],
+  { type, name }: Pick<SealStatus, 'type' | 'name'>,
+): MonitoredSeal | undefined => providers.find((provider) => provider.type === type && provider.name === name);
+
+/** The seal of a member: opens it by shares, by a static key or by a provider, closes it, and protects the shares that were given. */
+export class MemberSeal {
+  readonly #parts: MemberSealParts;
   /** An operator sealed this node, so it does not unseal itself before its next start. */
   #sealedByOperator = false;
   readonly #logLimit: LogLimit;
-  readonly #retry = new UnsealRetry({ nowMs: () => performance.now(), utcMs: () => Date.now(), random: () => Math.random() });
+  readonly #retry = new UnsealRetry({ clock: systemClock, random: Math.random });
   /** The unseal in progress. A slow provider must not be asked again meanwhile. */
   #unsealing: Promise<void> | undefined;
   #reopeningSinceMs: number | undefined;
 
-  constructor(parts: NodeSealParts) {
+  constructor(parts: MemberSealParts) {
     this.#parts = parts;
-    this.#logLimit = new LogLimit({ log: parts.log, nowMs: () => performance.now() });
+    this.#logLimit = new LogLimit({ log: parts.log });
   }
 
   /** The health of the present seal's provider; undefined if the seal has none. */
@@ -49,30 +59,23 @@ export class NodeSeal {
   }
 
   get #provider(): MonitoredSeal | undefined {
-    const { type, name } = this.status;
-    return this.#parts.providers.find((provider) => provider.type === type && provider.name === name);
+    return providerOf(this.#parts.providers, this.status);
   }
 
   get status(): SealStatus {
-    const { clusterMember, joinAttempts, seal } = this.#parts;
-    return clusterMember.store?.barrier.sealStatus ?? joinAttempts.sealStatus ?? sealWithoutRecords(seal);
+    return this.#parts.barrier.sealStatus;
   }
 
-  /** Accepts a share; with the last one it resolves when the services are loaded. @throws BarrierError, ClusterError, StoreError */
+  /** Accepts a share; with the last one it resolves when the services are loaded. @throws BarrierError, StoreError */
   async unseal(share: Uint8Array): Promise<SealStatus> {
-    const { clusterMember, joinAttempts, serviceLoader } = this.#parts;
-    if (clusterMember.removed) throw new StoreError('sealed', removedText);
-    if (clusterMember.store === undefined && (await joinAttempts.addShare(share))) {
-      this.#retention.shareAccepted();
-      return this.status;
-    }
-    const { barrier } = clusterMember.requireStore();
+    const { barrier, services, retention } = this.#parts;
+    this.#requireMember();
     const wasSealed = barrier.state.sealed;
     const status = await barrier.unseal(share);
     // A caller without a token may send anything here, so only shares that opened the seal end what an operator began.
     if (wasSealed && !status.sealed) this.#sealedByOperator = false;
-    if (status.sealed) this.#retention.shareAccepted(); // an unsealed barrier ignores the share
-    await serviceLoader.loaded;
+    if (status.sealed) retention.shareAccepted(); // an unsealed barrier ignores the share
+    await services.loaded;
     return this.status;
   }
 
@@ -83,47 +86,21 @@ export class NodeSeal {
    * @throws BarrierError, ProviderError, StoreError
    */
   async migrate(share: Uint8Array): Promise<{ readonly status: SealStatus; readonly waits?: string }> {
-    const { clusterMember, serviceLoader } = this.#parts;
-    if (clusterMember.removed) throw new StoreError('sealed', removedText);
-    if (clusterMember.store === undefined)
-      throw new BarrierError(
-        'seal_mismatch',
-        'this node has not joined yet, so it has no seal to migrate: give the share without migrate',
-      );
-    if (takesPart(clusterMember.engine?.replication))
+    const { barrier, services, retention, engine } = this.#parts;
+    this.#requireMember();
+    if (takesPart(engine.replication))
       throw new BarrierError(
         'seal_mismatch',
         'the seal of a cluster in a replication set cannot be changed: disable replication before a migration',
       );
-    const status = await clusterMember.store.barrier.migrate(share);
+    const status = await barrier.migrate(share);
     if (status.progress > 0) {
-      if (status.sealed) this.#retention.shareAccepted();
+      if (status.sealed) retention.shareAccepted();
       return { status };
     }
     this.#sealedByOperator = false;
-    await serviceLoader.loaded;
+    await services.loaded;
     return { status: this.status, ...(this.status.migration && { waits: migrationWaits }) };
-  }
-
-  /**
-   * Discards the shares given so far, unless the newest of them is too recent. Recent shares are protected because the caller needs no
-   * token.
-   * @param from - address of the caller
-   * @returns the status, and in `ignored` why the shares were kept
-   * @throws BarrierError `unsealed`; RateLimited
-   */
-  reset(from: string): { readonly status: SealStatus; readonly ignored?: string } {
-    if (this.status.progress > 0) {
-      if (this.#retention.remainingMs > 0) return { status: this.status, ignored: sharesRetained };
-      this.#retention.admitDiscard(from);
-    }
-    this.#parts.joinAttempts.reset();
-    return { status: this.#parts.clusterMember.store?.barrier.resetUnseal() ?? this.status };
-  }
-
-  /** Admits a request that discards the shares given so far, if there are any. @throws RateLimited */
-  admitDiscard(from: string): void {
-    if (this.status.progress > 0) this.#retention.admitDiscard(from);
   }
 
   /** For how long this node has been opening by itself a state that replaced its own; undefined if it is not doing so. */
@@ -132,9 +109,9 @@ export class NodeSeal {
     return sinceMs && performance.now() - sinceMs;
   }
 
-  /** Unseals this barrier at once when it has sealed itself, because a state with another keyring has replaced that of this node. */
-  follow(barrier: Barrier): void {
-    barrier.onStateChange(({ sealed, reason }) => {
+  /** From now on unseals the barrier at once when it seals itself because a state with another keyring has replaced that of this node. */
+  follow(): void {
+    this.#parts.barrier.onStateChange(({ sealed, reason }) => {
       if (sealed && reason !== undefined) void this.#reopen();
     });
   }
@@ -146,14 +123,13 @@ export class NodeSeal {
     this.#reopeningSinceMs = performance.now();
     await attempt;
     this.#reopeningSinceMs = undefined;
-    this.#parts.clusterMember.updateFitness();
+    this.#parts.events.emit('reopeningEnded');
   }
 
   /** Drops every key. The node stays sealed until an operator unseals it or it restarts. */
   seal(): void {
-    const { clusterMember } = this.#parts;
-    clusterMember.store?.barrier.seal();
-    clusterMember.updateFitness(); // it may have been sealed already, and reopening
+    this.#parts.barrier.seal();
+    this.#parts.events.emit('reopeningEnded'); // it may have been sealed already, and reopening
   }
 
   /** From now on the node does not unseal itself before its next start. */
@@ -167,8 +143,7 @@ export class NodeSeal {
    * @throws BarrierError
    */
   async unsealAtStart(): Promise<void> {
-    const { clusterMember, seal } = this.#parts;
-    const { barrier } = clusterMember.requireStore();
+    const { barrier, seal } = this.#parts;
     const { type } = barrier.sealStatus;
     if (!barrier.state.initialized || (type === 'shamir' && sealTypesOf(seal).includes('shamir'))) return;
     if (this.#provider === undefined) await this.#autoUnseal();
@@ -176,24 +151,24 @@ export class NodeSeal {
   }
 
   async #autoUnseal(): Promise<void> {
-    const { clusterMember, serviceLoader } = this.#parts;
-    await clusterMember.requireStore().barrier.autoUnseal();
-    const failure = await serviceLoader.loaded;
+    const { barrier, services } = this.#parts;
+    await barrier.autoUnseal();
+    const failure = await services.loaded;
     if (failure === undefined) this.#retry.succeeded();
     else this.#retry.notLoaded(failure.error);
   }
 
-  /** Keeps the provider's access valid and its health known; called every second. */
+  /** Called every second. */
   async tick(): Promise<void> {
-    this.#parts.clusterMember.store?.barrier.expireMigration();
-    await Promise.all([...this.#parts.providers.map((provider) => provider.tick()), this.retryAutoUnseal()]);
+    this.#parts.barrier.expireMigration();
+    await this.retryAutoUnseal();
   }
 
   /** Tries again to open a seal that needs no shares, unless an operator sealed the node; never rejects. */
   async retryAutoUnseal(): Promise<void> {
-    const { clusterMember } = this.#parts;
-    const { initialized = false, sealed = false } = clusterMember.store?.barrier.state ?? {};
-    const mayUnseal = !clusterMember.removed && !this.#sealedByOperator && this.status.type !== 'shamir';
+    const { barrier, membership } = this.#parts;
+    const { initialized, sealed } = barrier.state;
+    const mayUnseal = !membership.removed && !this.#sealedByOperator && this.status.type !== 'shamir';
     if (!initialized || !sealed || !mayUnseal || this.#unsealing !== undefined || !this.#retry.isDue) return;
     this.#unsealing = this.#autoUnseal().catch((error: unknown) => {
       this.#retry.failed(error);
@@ -201,6 +176,10 @@ export class NodeSeal {
     });
     await this.#unsealing;
     this.#unsealing = undefined;
+  }
+
+  #requireMember(): void {
+    if (this.#parts.membership.removed) throw new StoreError('sealed', removedText);
   }
 
   #logSealed(error: unknown): void {
@@ -215,16 +194,3 @@ export class NodeSeal {
 
 const migrationWaits =
   'enough shares were given: this node replaces the seal if it becomes the active node within 10 minutes; otherwise give the shares to the active node';
-
-/** The seal of a node that has no records. */
-const sealWithoutRecords = (seal: SealConfig): SealStatus => ({
-  ...idOf(seal),
-  initialized: false,
-  sealed: true,
-  t: 0,
-  n: 0,
-  progress: 0,
-  nonce: '',
-  recoverySeal: seal.type !== 'shamir',
-  migration: false,
-});

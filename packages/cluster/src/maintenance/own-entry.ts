@@ -1,0 +1,109 @@
+import { X509Certificate } from 'node:crypto';
+import type { NodeId } from '@transitd/raft-core';
+import { supportedLevels } from '@transitd/storage-fsm';
+import { makeRequest, signRequest } from '../membership/authority.ts';
+import { fingerprintOf, renewalDue } from '../membership/certificate.ts';
+import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
+import type { NodeIdentity } from '../membership/identity.ts';
+import { certificateShown, type Member } from '../membership/membership.ts';
+import type { MembershipList } from '../membership/membership-list.ts';
+import type { ClusterHost } from '../ports/cluster-host.ts';
+import { changed, listCertificate, withMember } from './member-entries.ts';
+import { type IdentityUser, isOfFormerAuthority } from './renewal.ts';
+import type { SigningAuthority } from './signing-authority.ts';
+
+/** The active node's own membership entry: its certificate from the signing authority, its name and its addresses. */
+export class OwnEntry {
+  readonly #host: Pick<ClusterHost, 'config' | 'log' | 'api'>;
+  readonly #nodeId: NodeId;
+  readonly #changes: Pick<ConfigurationChanges, 'make'>;
+  readonly #authority: Pick<SigningAuthority, 'clusterId' | 'readOrMake'>;
+  readonly #membershipList: Pick<MembershipList, 'identity' | 'committedAuthority'>;
+  readonly #port: IdentityUser;
+  #updating: Promise<void> | undefined;
+  /** The other member with this node's configured name that was logged last. */
+  #namesake: NodeId | undefined;
+
+  constructor(
+    host: Pick<ClusterHost, 'config' | 'log' | 'api'>,
+    {
+      nodeId,
+      changes,
+      authority,
+      membershipList,
+      port,
+    }: {
+      readonly nodeId: NodeId;
+      readonly changes: Pick<ConfigurationChanges, 'make'>;
+      readonly authority: Pick<SigningAuthority, 'clusterId' | 'readOrMake'>;
+      readonly membershipList: Pick<MembershipList, 'identity' | 'committedAuthority'>;
+      readonly port: IdentityUser;
+    },
+  ) {
+    this.#host = host;
+    this.#nodeId = nodeId;
+    this.#changes = changes;
+    this.#authority = authority;
+    this.#membershipList = membershipList;
+    this.#port = port;
+  }
+
+  /**
+   * Updates the entry and the certificate. Only one update runs at a time: two would each make a certificate. If another member has this
+   * node's new name, this node keeps its former one.
+   * @throws StoreError
+   */
+  update(): Promise<void> {
+    this.#updating ??= this.#update().finally(() => {
+      this.#updating = undefined;
+    });
+    return this.#updating;
+  }
+
+  async #update(): Promise<void> {
+    const { config, api, log } = this.#host;
+    const identity = this.#membershipList.identity;
+    const isDue =
+      identity === undefined ||
+      renewalDue(new X509Certificate(identity.certificate), Date.now()) ||
+      isOfFormerAuthority(identity, this.#membershipList.committedAuthority);
+    const { certificate } = isDue ? await this.#certify(identity) : identity;
+    const fingerprint = fingerprintOf(new X509Certificate(certificate));
+    let namesake: Member | undefined;
+    await this.#changes.make((_conf, membership) => {
+      const present = membership.members.find(({ id }) => id === this.#nodeId);
+      const name = config.node_id;
+      const rest = { apiAddress: api.url, clusterAddress: config.cluster_addr ?? '', levels: supportedLevels };
+      // Only a sole member may start under another name. A node may have joined under that name since.
+      namesake = membership.members.find((one) => one.id !== this.#nodeId && one.name === name);
+      const wanted =
+        present === undefined
+          ? { id: this.#nodeId, certificate: fingerprint, nonVoter: config.non_voter, name, ...rest }
+          : { ...present, ...rest, name: namesake === undefined ? name : present.name };
+      return changed(membership, certificateShown(withMember(membership, wanted), this.#nodeId, fingerprint));
+    });
+    if (namesake !== undefined && namesake.id !== this.#namesake)
+      log.error(
+        { name: config.node_id, namesake: namesake.id },
+        'another member has the node_id of this node, which keeps its former name: set node_id back, or remove that member by its id',
+      );
+    this.#namesake = namesake?.id;
+  }
+
+  /** Gives this node a certificate of the signing authority for a new key, and puts it in force. */
+  async #certify(former: NodeIdentity | undefined): Promise<NodeIdentity> {
+    const nodeId = this.#nodeId;
+    const authority = await this.#authority.readOrMake();
+    const { key, request } = await makeRequest(nodeId);
+    const certificate = await signRequest(authority, {
+      request,
+      now: new Date(),
+      clusterId: this.#authority.clusterId,
+      nodeId,
+    });
+    await listCertificate(this.#changes, nodeId, { fingerprint: fingerprintOf(new X509Certificate(certificate)), authority });
+    const identity = { membersAtJoin: [], ...former, authority: authority.certificate, key, certificate };
+    await this.#port.useIdentity(identity);
+    return identity;
+  }
+}

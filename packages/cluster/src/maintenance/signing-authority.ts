@@ -1,0 +1,93 @@
+import { X509Certificate } from 'node:crypto';
+import { type Store, StoreError } from '@transitd/storage-fsm';
+import {
+  authorityPath,
+  authorityRecord,
+  type ClusterAuthority,
+  isPair,
+  makeAuthority,
+  nextAuthorityPath,
+  readAuthority,
+} from '../membership/authority.ts';
+import { fingerprintOf } from '../membership/certificate.ts';
+import type { MembershipList } from '../membership/membership-list.ts';
+import { isSameAuthority } from '../membership/rotation-phase.ts';
+import { ClusterError } from '../refusals/cluster-error.ts';
+
+/** The signing authority of the cluster, as the records of this node and the newest committed configuration name it. */
+export class SigningAuthority {
+  readonly clusterId: string;
+  readonly #store: Store;
+  readonly #membershipList: Pick<MembershipList, 'committedAuthority' | 'requireIdentity'>;
+
+  /** @param store - store of the decrypted records */
+  constructor(store: Store, clusterId: string, membershipList: Pick<MembershipList, 'committedAuthority' | 'requireIdentity'>) {
+    this.clusterId = clusterId;
+    this.#store = store;
+    this.#membershipList = membershipList;
+  }
+
+  /** Returns the authority; undefined before it is created. @throws StoreError; Error when its key is missing */
+  async read(): Promise<ClusterAuthority | undefined> {
+    return this.#membershipList.committedAuthority === undefined ? readAuthority(this.#store) : this.readOrMake();
+  }
+
+  /** Returns the authority; creates it if there is none. Only on the active node. @throws as {@link authorityOf} */
+  readOrMake(): Promise<ClusterAuthority> {
+    return authorityOf(this.#store, this.clusterId, this.#membershipList.committedAuthority);
+  }
+
+  /** Writes the record again if it is unreadable. @throws ClusterError, StoreError */
+  async keep(authority: ClusterAuthority): Promise<void> {
+    const { committedAuthority } = this.#membershipList;
+    await keepAuthority(this.#store, committedAuthority ?? this.#membershipList.requireIdentity().authority, authority);
+  }
+}
+
+/**
+ * Returns the cluster's signing authority; creates it if the cluster has none yet. Call it only on the active node.
+ * @param current - certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation
+ * @throws StoreError; Error when the key of the authority is missing
+ */
+export async function authorityOf(store: Store, clusterId: string, current?: string): Promise<ClusterAuthority> {
+  for (;;) {
+    const present = await readAuthority(store);
+    if (current !== undefined) return signingAuthority(store, present, current);
+    if (present !== undefined) return present;
+    const made = authorityRecord(await makeAuthority(clusterId, new Date()));
+    await store.commit({ conditions: [{ path: authorityPath, revision: 0 }], writes: [made] });
+  }
+}
+
+async function signingAuthority(store: Store, present: ClusterAuthority | undefined, current: string): Promise<ClusterAuthority> {
+  if (present !== undefined && isSameAuthority(present.certificate, current)) return present;
+  const next = await readAuthority(store, nextAuthorityPath);
+  if (next !== undefined && isSameAuthority(next.certificate, current)) return next;
+  throw new Error("the key of the cluster's authority is missing");
+}
+
+/**
+ * Writes the authority's record again after a restore under another root key made it unreadable.
+ * @param known - certificate of the signing authority, PEM: from the configuration, or from this node's identity
+ * @throws ClusterError `invalid_request` when it is another authority; StoreError
+ */
+export async function keepAuthority(store: Store, known: string, authority: ClusterAuthority): Promise<void> {
+  if (!isAuthority(authority, known)) throw new ClusterError('invalid_request', 'this is not the authority of this cluster');
+  try {
+    if ((await readAuthority(store)) !== undefined) return;
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+  }
+  // The key of an announced authority is unreadable too: the rotation is withdrawn, and the operator starts it again.
+  await store.commit({ conditions: [], writes: [authorityRecord(authority), { path: nextAuthorityPath, value: null }] });
+}
+
+function isAuthority(authority: ClusterAuthority, known: string): boolean {
+  try {
+    return (
+      isPair(authority) && fingerprintOf(new X509Certificate(authority.certificate)) === fingerprintOf(new X509Certificate(known))
+    );
+  } catch {
+    return false; // malformed key or certificate
+  }
+}

@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LogIndex } from '@transitd/raft-core';
+import { StorageDamaged } from '@transitd/storage-fsm';
+import { Exclusion, overtakenFile, recordExclusion, removalFile, staleDataDirectory } from './membership/exclusion.ts';
+import { type NodeIdentity, readIdentity } from './membership/identity.ts';
+import { loadX509 } from './membership/load-x509.ts';
+import { MembershipList } from './membership/membership-list.ts';
+import type { ClusterHost } from './ports/cluster-host.ts';
+import type { MembershipPorts } from './ports/storage-port.ts';
+import { RaftPeers } from './raft-peers.ts';
+import { lowDisksThatBlock } from './standbys/low-disks.ts';
+
+/** Deadline for the head of the response with a snapshot. The leader opens its state before it sends the head. */
+const snapshotHeadMs = 10_000;
+
+/** Everything that consensus needs of the other members; exists before the log of this node is open. */
+export class RaftConnections {
+  readonly membershipList: MembershipList;
+  readonly #host: ClusterHost;
+  readonly #exclusion: Exclusion;
+  #removed: boolean;
+  /** The log names this node, so its peers exist only once that is open. */
+  #peers: RaftPeers | undefined;
+
+  private constructor(host: ClusterHost, identity: NodeIdentity | undefined, removed: boolean) {
+    this.#host = host;
+    this.#exclusion = new Exclusion(host);
+    this.membershipList = new MembershipList(host.directory, identity);
+    this.#removed = removed;
+    host.events.on('configuration', () => {
+      this.membershipList.configurationChanged();
+      host.events.emit('members');
+    });
+  }
+
+  /**
+   * Reads this node's identity.
+   * @throws StartError; StorageDamaged when an earlier start recorded that this disk was copied or rolled back
+   */
+  static async open(host: ClusterHost): Promise<RaftConnections> {
+    if (existsSync(join(host.directory, overtakenFile))) throw new StorageDamaged(`data_dir is ${staleDataDirectory}`);
+    await loadX509(); // later, a leader would miss heartbeats
+    const identity = await readIdentity(host.directory);
+    return new RaftConnections(host, identity, existsSync(join(host.directory, removalFile)));
+  }
+
+  /** The certificate of the cluster port and its key; undefined on a founder that has not been active yet. */
+  get identity(): NodeIdentity | undefined {
+    return this.membershipList.identity;
+  }
+
+  /** Whether this node was removed from the cluster. */
+  get removed(): boolean {
+    return this.#removed;
+  }
+
+  /** The other members; only once this node's log is open. */
+  get peers(): RaftPeers {
+    if (this.#peers === undefined) throw new Error('a node calls others only once its log is open');
+    return this.#peers;
+  }
+
+  /** The ports for this node's Raft driver. */
+  get ports(): MembershipPorts {
+    const { membershipList } = this;
+    return {
+      removed: this.#removed,
+      link: {
+        open: async (from, index, signal) => {
+          const path = `/cluster/snapshot?index=${index}`;
+          const answer = await this.peers.client.request(from, { method: 'GET', path, signal, timeoutMs: snapshotHeadMs });
+          if (answer.status === 200) return answer.body;
+          answer.body.destroy();
+          throw new Error(`node ${from} answered the request for a snapshot with status ${answer.status}`);
+        },
+      },
+      onFetchFailed: (error) =>
+        this.#host.log.warn({ reason: error.message }, 'could not fetch a snapshot from the leader; retrying'),
+      peers: ({ nodeId, incarnation, snapshots, random }) => {
+        this.#peers = new RaftPeers(this.#host, membershipList, { self: nodeId, incarnation, exclusion: this.#exclusion });
+        return { transport: this.#peers.transport, snapshots, random };
+      },
+      onRemoved: (atIndex) => this.endMembership(atIndex),
+      removedAt: (id) => membershipList.removedAt(id),
+      promotes: (id) => membershipList.member(id)?.nonVoter === false,
+      lowDisks: (driver, diskLow) => {
+        const { role, conf } = driver.consensus();
+        if (role !== 'leader') return [];
+        const { nodeId } = driver.status();
+        const isLow = (id: number): boolean => (id === nodeId ? diskLow : this.peers.standbys.report(id)?.diskLow === true);
+        return lowDisksThatBlock(conf, isLow).map((id) => membershipList.member(id)?.name ?? `node ${id}`);
+      },
+    };
+  }
+
+  /** @see Exclusion.storageFailed */
+  storageFailed(error: Error): void {
+    this.#exclusion.storageFailed(error);
+  }
+
+  /** Ends the membership of this node, for all later starts. @param atIndex - index of the configuration that this node knows */
+  endMembership(atIndex: LogIndex): void {
+    if (this.#removed) return;
+    this.#removed = true;
+    this.#host.events.emit('removed');
+    void recordExclusion(this.#host.directory, removalFile, { atIndex });
+  }
+
+  async close(): Promise<void> {
+    this.#peers?.close();
+  }
+}

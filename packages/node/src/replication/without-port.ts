@@ -1,0 +1,31 @@
+// Replication on a node without `cluster_addr`: no other cluster can reach it.
+
+import type { Barrier } from '@transitd/barrier';
+import type { Engine, Storage } from '@transitd/cluster';
+import { type Fence, refusalWithoutPort } from '@transitd/replication';
+import { type SecondaryConfirmation, TransitError } from '@transitd/transit-engine';
+import { acknowledgePath } from './acknowledge-setting.ts';
+
+/** Refuses the writes of a cluster that others may follow or replace without this node noticing. */
+export const fenceWithoutPort = ({ machine }: Pick<Storage, 'machine'>): Fence => ({
+  refusal: (transaction) => refusalWithoutPort(machine.replication, transaction),
+});
+
+/** No secondary confirms key material that such a node makes. */
+export function unreachedSecondaries(
+  engine: Pick<Engine, 'replication'>,
+  { store }: Pick<Barrier, 'store'>,
+): SecondaryConfirmation {
+  const isAcknowledged = async (): Promise<boolean> =>
+    engine.replication?.role === 'primary' && (await store.get(acknowledgePath)) !== undefined;
+  return {
+    required: async () => {
+      if (!(await isAcknowledged())) return false;
+      throw new TransitError(
+        'unconfirmed',
+        'without cluster_addr no secondary can reach this node: set cluster_addr and restart',
+      );
+    },
+    of: async () => ((await isAcknowledged()) ? 'unconfirmed' : 'confirmed'),
+  };
+}
