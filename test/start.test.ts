@@ -8,7 +8,15 @@ const packages = join(import.meta.dirname, '../packages');
 const starts = ['run-server.ts', 'dev.ts', 'gateway-thread.ts'].map((name) => join(packages, 'server/src', name));
 
 /** Libraries that are loaded when a node first needs them: they have some 500 modules, and most nodes need none. */
-const onDemand = ['@connectrpc/connect-node', '@peculiar/x509', 'jose', 'pino-pretty', 'yaml'];
+const onDemand = [
+  '@connectrpc/connect-node',
+  '@peculiar/asn1-csr',
+  '@peculiar/x509',
+  'jose',
+  'node-forge',
+  'pino-pretty',
+  'yaml',
+];
 
 /** Returns what a source imports before it runs. */
 function loadedBy(path: string): readonly string[] {
