@@ -67,7 +67,7 @@ export const blockRows: readonly BlockRow[] = [
   { page: 'docs/runbook.md', blocks: 1, ranBy: 'test/docs/operations.test.ts' },
   { page: 'docs/runbook.md', section: 'Symptoms', blocks: 5, ranBy: 'test/docs/symptoms.test.ts' },
   { page: 'docs/runbook.md', section: 'A node does not start', blocks: 1, ranBy: 'test/docs/symptoms.test.ts' },
-  { page: 'docs/sizing.md', blocks: 3, ranBy: 'test/docs/scale.test.ts' },
+  { page: 'docs/sizing.md', blocks: 3, ranBy: 'test/docs/several-clusters.test.ts' },
   { page: 'docs/seals.md', section: 'Migration', blocks: 1, ranBy: 'test/cluster/seal-migration.test.ts' },
   { page: 'docs/seals.md', section: 'transit', blocks: 1, ranBy: 'test/cluster/seal-migration.test.ts' },
   { page: 'docs/seals.md', section: 'pkcs11', blocks: 1, ranBy: 'test/cluster/pkcs11-seal.test.ts' },
