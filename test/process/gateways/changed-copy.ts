@@ -49,12 +49,12 @@ const blockedMs = (ms: number): string => `Atomics.wait(new Int32Array(new Share
  */
 export const delaysOf = (lateMs: number): readonly Change[] => [
   {
-    file: 'gateway/src/coherence/change-publisher.ts',
+    file: 'node/src/threads/coherence/change-publisher.ts',
     find: '    yield;\n    this.#raise(number);',
     replace: `    yield;\n    ${blockedMs(2)}\n    this.#raise(number);`,
   },
   {
-    file: 'gateway/src/replica/replica-proxy.ts',
+    file: 'node/src/threads/replica/replica-proxy.ts',
     find: "    port.on('message', (message) => this.#reader.take(message));",
     replace: `    const late = setInterval(() => {
       for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) this.#reader.take(next.message);
