@@ -85,10 +85,10 @@ export class Phases {
     return this.open();
   }
 
-  /** Ends a join, closes the member, and makes an opening in progress fail. @throws StorageFailed */
+  /** Closes the member; makes an opening in progress fail, and ends a join. @throws StorageFailed */
   async close(): Promise<void> {
+    if (this.#present.kind === 'member') return this.#present.member.close();
     this.#stopping.abort(new StoreError('stopped', 'this node is stopping'));
     if (this.#present.kind === 'joining') this.#present.joining.close();
-    if (this.#present.kind === 'member') await this.#present.member.close();
   }
 }

@@ -146,7 +146,9 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   });
   resources.defer(() => engine.stop());
   stopping.throwIfAborted();
-  stopping.addEventListener('abort', () => void engine.stop().catch(() => undefined)); // ends the wait below
+  const stop = (): void => void engine.stop().catch(() => undefined); // ends the wait below
+  stopping.addEventListener('abort', stop);
+  resources.defer(() => stopping.removeEventListener('abort', stop));
   if (gateways !== undefined) {
     gateways.follow(engine.replica, events);
     resources.defer(() => gateways.closed());
