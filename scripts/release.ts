@@ -2,7 +2,7 @@
 //   --key FILE     Ed25519 private key that signs SHA256SUMS; needed unless it is a dry run
 //   --builder URI  where it was built, for the provenance
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeDashboards } from './dashboards/files.ts';
@@ -48,10 +48,11 @@ try {
     step(`Debian package for ${platform}`, () =>
       buildDebianPackage(platform, { archive: join(stage, folderName(platform)), stage: join(stage, `debian-${platform}`), out }),
     );
-  step('dashboards', () => {
+  step('dashboards and Kubernetes manifests', () => {
     const name = `transitd-${version}-dashboards`;
     writeDashboards(join(stage, name));
     packFolder(join(stage, name), join(out, `${name}.tar.gz`));
+    copyFileSync(join(root, 'deploy/kubernetes/transitd.yaml'), join(out, `transitd-${version}-kubernetes.yaml`));
   });
   step('notices, bill of materials, provenance, sums', () => {
     writeFileSync(join(out, 'THIRD-PARTY-NOTICES.txt'), notices());

@@ -41,7 +41,7 @@ describe(page, () => {
   });
 
   it('names every artifact', () => {
-    const names = readdirSync(folder).filter((name) => /\.(tgz|tar\.gz|deb)$/.test(name));
+    const names = readdirSync(folder).filter((name) => /\.(tgz|tar\.gz|deb|yaml)$/.test(name));
     const table = execFileSync('grep', ['^| `', page], { cwd: join(import.meta.dirname, '../..'), encoding: 'utf8' });
     const listed = [...table.matchAll(/^\| `(\S+)` \|/gm)].map(([, name = '']) => name).filter((name) => !name.startsWith('/'));
     expect(listed).to.have.members(names);

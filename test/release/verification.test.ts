@@ -118,7 +118,7 @@ describe('the notices', () => {
 describe('the provenance', () => {
   it('names every artifact by its hash, and the commit', () => {
     const { subject, predicate } = JSON.parse(readFileSync(artifact(`transitd-${version}.provenance.json`), 'utf8'));
-    const artifacts = artifactsIn(out).filter(({ name }) => /\.(tgz|tar\.gz|deb|txt|cdx\.json)$/.test(name));
+    const artifacts = artifactsIn(out).filter(({ name }) => /\.(tgz|tar\.gz|deb|yaml|txt|cdx\.json)$/.test(name));
     expect(subject).to.deep.equal(artifacts.map(({ name, sha256 }) => ({ name, digest: { sha256 } })));
     const [source] = predicate.buildDefinition.resolvedDependencies;
     expect(source.digest.gitCommit).to.match(/^[0-9a-f]{40}$/);
