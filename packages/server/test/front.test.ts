@@ -278,6 +278,7 @@ describe('the front', () => {
 /** A node that is unsealed but still loads its services. */
 const loadingNode = (): Node =>
   Object.create(Node.prototype, {
+    member: { value: undefined },
     services: { value: undefined },
     initialized: { value: true },
     sealStatus: { value: { sealed: false } },

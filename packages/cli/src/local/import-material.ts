@@ -1,5 +1,8 @@
 import { constants, createCipheriv, createPublicKey, type KeyObject, publicEncrypt, randomBytes } from 'node:crypto';
 
+export type Encoding = 'pem' | 'der' | 'pkcs12' | 'raw' | 'base64';
+export const encodings: readonly Encoding[] = ['pem', 'der', 'pkcs12', 'raw', 'base64'];
+
 const ephemeralKeyBytes = 32;
 /** The alternative initial value of RFC 5649 §3, which OpenSSL takes as the IV. */
 const initialValue = Buffer.from('a65959a6', 'hex');

@@ -1,10 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { StartError } from '@transitd/process';
-import { pkcs8Of } from './import-material.ts';
+import { type Encoding, pkcs8Of } from './import-material.ts';
 import { isPkcs12, privateKeyInPkcs12 } from './pkcs12.ts';
-
-export type Encoding = 'pem' | 'der' | 'pkcs12' | 'raw' | 'base64';
-export const encodings: readonly Encoding[] = ['pem', 'der', 'pkcs12', 'raw', 'base64'];
 
 /** Key material that was read from a file, in the form that an import takes. */
 export type Material =

@@ -1,6 +1,6 @@
 import { StartError } from '@transitd/process';
 import { type Command, Option } from 'commander';
-import { type Encoding, encodings } from '../../local/key-material.ts';
+import { type Encoding, encodings } from '../../local/import-material.ts';
 import type { Runner } from '../../runner/runner.ts';
 import type { Session } from '../../session/session.ts';
 import { bytesFrom, promptHidden, refusePlainSecret, secretFrom } from '../../terminal/input.ts';
