@@ -86,7 +86,7 @@ export class Cluster implements Peers {
   #isMaintaining = false;
 
   constructor(options: ClusterOptions) {
-    const { host, connections, storage, barrier, role } = options;
+    const { host, connections, storage, barrier, role, comparison } = options;
     const { config, log, events } = host;
     const { membershipList, peers } = connections;
     const { client, transport, standbys } = peers;
@@ -115,7 +115,7 @@ export class Cluster implements Peers {
     this.rotation = new AuthorityRotation({ driver, changes, store, clusterId, standbys, log });
     this.featureLevel = new FeatureLevelControl({ levels: new RaftLevels(storage, changes, standbys), config, log });
     this.#delivery = new ListDelivery({ host, role, nodeId, connections, lists, authority });
-    this.#ownEntry = new OwnEntry(host, { nodeId, changes, authority, membershipList, port });
+    this.#ownEntry = new OwnEntry({ host, nodeId, changes, authority, membershipList, port });
     this.#renewal = new Renewal({ client, membershipList, leader, port, clock: systemClock });
     this.#canary = new Canary(store);
     this.#digestCheck = new DigestCheck(storage.machine, log);
@@ -128,7 +128,8 @@ export class Cluster implements Peers {
     });
     const admissions = new Admissions({ config, storage, changes, authority, ownEntry: this.#ownEntry });
     this.joinDesk = new JoinDesk({ barrier, authority, admissions, clock: systemClock });
-    this.#exchange = new HeartbeatExchange({ ...options, heartbeats: this.heartbeats, lists });
+    const { heartbeats } = this;
+    this.#exchange = new HeartbeatExchange({ host, role, storage, connections, heartbeats, lists, comparison });
     this.#listen();
   }
 

@@ -20,6 +20,7 @@ export class RaftConnections {
   readonly #host: ClusterHost;
   readonly #exclusion: Exclusion;
   #removed: boolean;
+  #recorded: Promise<void> = Promise.resolve();
   /** The log names this node, so its peers exist only once that is open. */
   #peers: RaftPeers | undefined;
 
@@ -104,10 +105,12 @@ export class RaftConnections {
     if (this.#removed) return;
     this.#removed = true;
     this.#host.events.emit('removed');
-    void recordExclusion(this.#host.directory, removalFile, { atIndex });
+    this.#recorded = recordExclusion(this.#host.directory, removalFile, { atIndex });
   }
 
+  /** Resolves once the end of the membership is recorded, if it has ended. */
   async close(): Promise<void> {
     this.#peers?.close();
+    await this.#recorded;
   }
 }

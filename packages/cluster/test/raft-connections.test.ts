@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, noObserver } from '@transitd/process';
@@ -6,7 +6,6 @@ import { LogDamage } from '@transitd/raft-core';
 import { StorageDamaged } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { until } from '../../process/test/until.ts';
-import { overtakenFile, removalFile } from '../src/membership/exclusion.ts';
 import { type ClusterHost, ForwardedRequests } from '../src/ports/cluster-host.ts';
 import { MemberEvents } from '../src/ports/member-events.ts';
 import { RaftConnections } from '../src/raft-connections.ts';
@@ -30,15 +29,6 @@ describe('the connections of a node whose log is not open', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  const written = (name: string): Promise<void> =>
-    until(() => {
-      try {
-        return readFileSync(join(directory, name), 'utf8').endsWith('\n');
-      } catch {
-        return false;
-      }
-    });
-
   it('report changes of the configuration as changes of the members', async () => {
     await RaftConnections.open(host);
     host.events.emit('configuration');
@@ -60,7 +50,7 @@ describe('the connections of a node whose log is not open', () => {
     for (let notice = 0; notice < 2; notice++) connections.endMembership(7);
     expect(heard).to.deep.equal(['removed']);
     expect(wasRemoved, 'as the listeners see it').to.equal(true);
-    await written(removalFile);
+    await connections.close();
     const again = await RaftConnections.open(host);
     expect([again.removed, again.ports.removed]).to.deep.equal([true, true]);
   });
@@ -81,7 +71,6 @@ describe('the connections of a node whose log is not open', () => {
     expect(fatal).to.deep.equal([]);
     await until(() => fatal.length > 0);
     expect(fatal).to.deep.equal([damage]);
-    await written(overtakenFile);
     const refusal = await RaftConnections.open(host).catch((error: unknown) => error);
     expect(refusal).to.be.instanceOf(StorageDamaged);
   });

@@ -12,40 +12,24 @@ import { changed, listCertificate, withMember } from './member-entries.ts';
 import { type IdentityUser, isOfFormerAuthority } from './renewal.ts';
 import type { SigningAuthority } from './signing-authority.ts';
 
+export interface OwnEntryOptions {
+  readonly host: Pick<ClusterHost, 'config' | 'log' | 'api'>;
+  readonly nodeId: NodeId;
+  readonly changes: Pick<ConfigurationChanges, 'make'>;
+  readonly authority: Pick<SigningAuthority, 'clusterId' | 'readOrMake'>;
+  readonly membershipList: Pick<MembershipList, 'identity' | 'committedAuthority'>;
+  readonly port: IdentityUser;
+}
+
 /** The active node's own membership entry: its certificate from the signing authority, its name and its addresses. */
 export class OwnEntry {
-  readonly #host: Pick<ClusterHost, 'config' | 'log' | 'api'>;
-  readonly #nodeId: NodeId;
-  readonly #changes: Pick<ConfigurationChanges, 'make'>;
-  readonly #authority: Pick<SigningAuthority, 'clusterId' | 'readOrMake'>;
-  readonly #membershipList: Pick<MembershipList, 'identity' | 'committedAuthority'>;
-  readonly #port: IdentityUser;
+  readonly #options: OwnEntryOptions;
   #updating: Promise<void> | undefined;
   /** The other member with this node's configured name that was logged last. */
   #namesake: NodeId | undefined;
 
-  constructor(
-    host: Pick<ClusterHost, 'config' | 'log' | 'api'>,
-    {
-      nodeId,
-      changes,
-      authority,
-      membershipList,
-      port,
-    }: {
-      readonly nodeId: NodeId;
-      readonly changes: Pick<ConfigurationChanges, 'make'>;
-      readonly authority: Pick<SigningAuthority, 'clusterId' | 'readOrMake'>;
-      readonly membershipList: Pick<MembershipList, 'identity' | 'committedAuthority'>;
-      readonly port: IdentityUser;
-    },
-  ) {
-    this.#host = host;
-    this.#nodeId = nodeId;
-    this.#changes = changes;
-    this.#authority = authority;
-    this.#membershipList = membershipList;
-    this.#port = port;
+  constructor(options: OwnEntryOptions) {
+    this.#options = options;
   }
 
   /**
@@ -61,26 +45,27 @@ export class OwnEntry {
   }
 
   async #update(): Promise<void> {
-    const { config, api, log } = this.#host;
-    const identity = this.#membershipList.identity;
+    const { host, nodeId, changes, membershipList } = this.#options;
+    const { config, api, log } = host;
+    const { identity, committedAuthority } = membershipList;
     const isDue =
       identity === undefined ||
       renewalDue(new X509Certificate(identity.certificate), Date.now()) ||
-      isOfFormerAuthority(identity, this.#membershipList.committedAuthority);
+      isOfFormerAuthority(identity, committedAuthority);
     const { certificate } = isDue ? await this.#certify(identity) : identity;
     const fingerprint = fingerprintOf(new X509Certificate(certificate));
     let namesake: Member | undefined;
-    await this.#changes.make((_conf, membership) => {
-      const present = membership.members.find(({ id }) => id === this.#nodeId);
+    await changes.make((_conf, membership) => {
+      const present = membership.members.find(({ id }) => id === nodeId);
       const name = config.node_id;
       const rest = { apiAddress: api.url, clusterAddress: config.cluster_addr ?? '', levels: supportedLevels };
       // Only a sole member may start under another name. A node may have joined under that name since.
-      namesake = membership.members.find((one) => one.id !== this.#nodeId && one.name === name);
+      namesake = membership.members.find((one) => one.id !== nodeId && one.name === name);
       const wanted =
         present === undefined
-          ? { id: this.#nodeId, certificate: fingerprint, nonVoter: config.non_voter, name, ...rest }
+          ? { id: nodeId, certificate: fingerprint, nonVoter: config.non_voter, name, ...rest }
           : { ...present, ...rest, name: namesake === undefined ? name : present.name };
-      return changed(membership, certificateShown(withMember(membership, wanted), this.#nodeId, fingerprint));
+      return changed(membership, certificateShown(withMember(membership, wanted), nodeId, fingerprint));
     });
     if (namesake !== undefined && namesake.id !== this.#namesake)
       log.error(
@@ -92,18 +77,14 @@ export class OwnEntry {
 
   /** Gives this node a certificate of the signing authority for a new key, and puts it in force. */
   async #certify(former: NodeIdentity | undefined): Promise<NodeIdentity> {
-    const nodeId = this.#nodeId;
-    const authority = await this.#authority.readOrMake();
+    const { nodeId, changes, authority: signing, port } = this.#options;
+    const authority = await signing.readOrMake();
+    const { clusterId } = signing;
     const { key, request } = await makeRequest(nodeId);
-    const certificate = await signRequest(authority, {
-      request,
-      now: new Date(),
-      clusterId: this.#authority.clusterId,
-      nodeId,
-    });
-    await listCertificate(this.#changes, nodeId, { fingerprint: fingerprintOf(new X509Certificate(certificate)), authority });
+    const certificate = await signRequest(authority, { request, now: new Date(), clusterId, nodeId });
+    await listCertificate(changes, nodeId, { fingerprint: fingerprintOf(new X509Certificate(certificate)), authority });
     const identity = { membersAtJoin: [], ...former, authority: authority.certificate, key, certificate };
-    await this.#port.useIdentity(identity);
+    await port.useIdentity(identity);
     return identity;
   }
 }

@@ -19,14 +19,12 @@ describe("the update of a node's own membership entry", () => {
     const log = { error: ({ namesake }: { readonly namesake: unknown }) => namesakes.push(namesake) } as unknown as Logger;
     const { apiAddress, clusterAddress } = memberAt(self, 1);
     const named = (node_id: string): OwnEntry =>
-      new OwnEntry(
-        { config: { node_id, cluster_addr: clusterAddress } as ClusterHost['config'], api: { url: apiAddress }, log },
-        {
-          ...{ nodeId: 1, changes: { make }, membershipList: { identity: self.identity, committedAuthority: undefined } },
-          authority: { clusterId, readOrMake: async () => cluster.authority },
-          port: { useIdentity: () => expect.fail('the certificate is not due') },
-        },
-      );
+      new OwnEntry({
+        host: { config: { node_id, cluster_addr: clusterAddress } as ClusterHost['config'], api: { url: apiAddress }, log },
+        ...{ nodeId: 1, changes: { make }, membershipList: { identity: self.identity, committedAuthority: undefined } },
+        authority: { clusterId, readOrMake: async () => cluster.authority },
+        port: { useIdentity: () => expect.fail('the certificate is not due') },
+      });
     const taken = named('node-2');
     for (let round = 0; round < 2; round++) await taken.update();
     expect(namesakes).to.deep.equal([2]);
