@@ -58,6 +58,7 @@ describe('an operation token', () => {
       `${dr}/promote`,
       `${dr}/disable`,
       `${dr}/update-primary`,
+      'sys/replication/dr/primary/salvage', // it reads a whole archive
     ]);
   });
 
