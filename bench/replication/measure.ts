@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { systemClock } from '@transitd/process';
 import { sessionLimits } from '@transitd/replication';
 import { PrimaryLink } from '../../packages/cluster/src/replication/primary-link.ts';
 import { MachineCluster } from '../../packages/cluster/test/replication/machine-cluster.ts';
@@ -41,11 +42,13 @@ export async function measureCatchUp({ megabytes, valueBytes }: CatchUpOptions):
     const catchUp = async (): Promise<number> => {
       const startMs = performance.now();
       const link = new PrimaryLink({
-        ...{ cluster: secondary, credential: () => credential, random: Math.random, nowMs: () => performance.now() },
-        onStop: (reason) => {
-          throw new Error(reason);
+        ...{ cluster: secondary, credentials: { present: credential }, clock: systemClock },
+        log: {
+          info: () => undefined,
+          error: ({ reason }: { reason: string }) => {
+            throw new Error(reason);
+          },
         },
-        log: { info: () => undefined, warn: (facts: unknown) => console.error(facts) },
       });
       while (secondary.position() !== primary.position()) await pause(1);
       const seconds = (performance.now() - startMs) / 1000;

@@ -18,6 +18,7 @@ import { MemberSeal, removedText } from './member-seal.ts';
 import { openBarrier } from './open-barrier.ts';
 import { acknowledgePath } from './replication/acknowledge-setting.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
+import { ReplicationRole } from './replication/replication-role.ts';
 import { successionKeyPath } from './replication/succession-key.ts';
 import { fenceWithoutPort, unreachedSecondaries } from './replication/without-port.ts';
 import { ServiceLoader } from './service-loader.ts';
@@ -192,11 +193,9 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   });
   const ties = cluster && {
     cluster,
-    replication: new ClusterReplication({
-      ...{ storage: engine, barrier, cluster, role, snapshots, log, events, directory: directory.path, node: config.node_id },
+    replication: new ClusterReplication(new ReplicationRole(engine, role), {
+      ...{ storage: engine, barrier, cluster, snapshots, clock, log, events, directory: directory.path, node: config.node_id },
       lateRequestsMax: Math.ceil(config.limits.changes / 4), // each holds one of these places
-      nowMs: systemClock.nowMs,
-      utcMs: () => clock.dueMs(),
     }),
   };
   if (ties !== undefined) resources.defer(() => ties.replication.close());

@@ -51,10 +51,10 @@ export {
   type Promote,
   PromotionControl,
 } from './roles/promotion-control.ts';
-export { type Fence, type FenceStatus, refusalWithoutPort, WriteFence, type WriteFenceParts } from './roles/write-fence.ts';
+export { type Fence, type FenceStatus, refusalWithoutPort, WriteFence } from './roles/write-fence.ts';
 export { localPrefixes, localPrefixesOf, type SetSeal, setSealOf } from './scope.ts';
 export { answerHello, type HelloAnswer } from './sessions/answer-hello.ts';
-export { Follower, type FollowerAction, type FollowerParts } from './sessions/follower.ts';
+export { Follower, type FollowerAction } from './sessions/follower.ts';
 export { type Lag, LagMeter } from './sessions/lag-meter.ts';
 export { PrimarySession } from './sessions/primary-session.ts';
 export { SecondarySession, type SecondaryStatus } from './sessions/secondary-session.ts';

@@ -1,10 +1,11 @@
-import { type Logger, reasonOf } from '@transitd/process';
+import { type Clock, type Logger, reasonOf } from '@transitd/process';
 import {
   type SecondaryCluster,
   SecondarySession,
   type SecondaryStatus,
   type SessionEnd,
   type SessionLimits,
+  type StopReason,
   sessionLimits,
 } from '@transitd/replication';
 import { backoffMs } from '../transport/peer-link.ts';
@@ -12,20 +13,12 @@ import type { PrimaryCredential } from './credential.ts';
 import { openStream } from './primary-connection.ts';
 import { deliver, sessionEndText, wireOf } from './wire.ts';
 
-/** Why a secondary has stopped following its primary, until an operator has looked. */
-export type StopReason = (SessionEnd & { why: 'stop' })['reason'];
-
 export interface PrimaryLinkOptions {
-  /** The newest credential; called for each attempt. */
-  readonly credential: () => PrimaryCredential;
+  /** The newest credential; read for each attempt. */
+  readonly credentials: { readonly present: PrimaryCredential };
   readonly cluster: SecondaryCluster;
-  /** Called when this secondary must not follow its primary until an operator has decided. The link does not connect again. */
-  readonly onStop: (reason: StopReason) => void;
-  /** Monotonic clock. */
-  readonly nowMs: () => number;
-  /** Returns a number from 0 to below 1. */
-  readonly random: () => number;
-  readonly log: Pick<Logger, 'info' | 'warn'>;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, 'info' | 'error'>;
   readonly localAddress?: string | undefined;
   readonly limits?: SessionLimits;
   readonly reconnect?: ReconnectLimits;
@@ -92,7 +85,7 @@ export class PrimaryLink {
   }
 
   status(): PrimaryLinkStatus {
-    const nowMs = this.#options.nowMs();
+    const nowMs = this.#options.clock.nowMs();
     const session = this.#observe(nowMs);
     return {
       connection: this.#stopped !== undefined ? 'stopped' : session?.isWelcome === true ? 'connected' : 'connecting',
@@ -125,13 +118,13 @@ export class PrimaryLink {
   }
 
   #tick(): void {
-    this.#observe(this.#options.nowMs());
+    this.#observe(this.#options.clock.nowMs());
     this.#session?.tick();
   }
 
   #connect(): void {
-    const { credential, cluster, nowMs, localAddress } = this.#options;
-    const present = credential();
+    const { credentials, cluster, clock, localAddress } = this.#options;
+    const { present } = credentials;
     const address = this.#redirect ?? present.addresses[this.#next % present.addresses.length] ?? '';
     this.#redirect = undefined;
     this.#address = address;
@@ -149,10 +142,10 @@ export class PrimaryLink {
     });
     socket.on('open', () => {
       const session = new SecondarySession({
-        ...{ cluster, nowMs, limits: this.#limits, wire: wireOf(socket) },
+        ...{ cluster, clock, limits: this.#limits, wire: wireOf(socket) },
         onEnd: (end) => {
           ended = end;
-          this.#observe(nowMs());
+          this.#observe(clock.nowMs());
         },
       });
       this.#session = session;
@@ -170,7 +163,10 @@ export class PrimaryLink {
     this.#options.log.info({ address: this.#address, reason: this.#reason }, 'not connected to the primary');
     if (ended?.why === 'stop') {
       this.#stopped = ended.reason;
-      this.#options.onStop(ended.reason);
+      this.#options.log.error(
+        { reason: ended.reason },
+        'this secondary stopped following its primary: an operator must decide how to continue',
+      );
       return;
     }
     if (activeNode !== undefined && this.#redirects++ < redirectsMax) {
@@ -181,6 +177,6 @@ export class PrimaryLink {
     this.#redirects = 0;
     // Tries the node that answered last first, because usually only the connection was lost.
     if (this.#attempts > 0) this.#next += 1;
-    this.#retry = setTimeout(() => this.#connect(), backoffMs(this.#attempts++, this.#reconnect, this.#options.random()));
+    this.#retry = setTimeout(() => this.#connect(), backoffMs(this.#attempts++, this.#reconnect, Math.random()));
   }
 }

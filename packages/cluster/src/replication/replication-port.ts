@@ -1,4 +1,4 @@
-import type { Logger } from '@transitd/process';
+import type { Logger, RecordClock } from '@transitd/process';
 import {
   credentialOf,
   follows,
@@ -13,6 +13,7 @@ import {
 import { jsonIn } from '@transitd/storage-fsm';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
+import type { Member } from '../membership/membership.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import type { GuestStanding } from '../transport/callers.ts';
 import type { GuestHandlers, GuestReply, GuestRequest, GuestStream } from '../transport/guest-server.ts';
@@ -22,13 +23,11 @@ import { activatePath, activeNodeHeader, deliver, sessionEndText, streamPath, st
 export interface ReplicationPortOptions {
   readonly registry: Pick<StoredRegistry, 'current' | 'change' | 'onChange'>;
   readonly desk: Pick<SecondaryDesk, 'activate'>;
-  readonly cluster: PrimaryCluster;
-  /** Whether this node is active; if not, the cluster port of the active node, if it is known. */
-  readonly active: () => true | string | undefined;
-  /** Monotonic clock. */
-  readonly nowMs: () => number;
-  /** Milliseconds since 1970, as for {@link SecondaryDesk}. */
-  readonly utcMs: () => number;
+  readonly primary: PrimaryCluster;
+  readonly role: { readonly isActive: boolean };
+  /** Names the active node, for the answers of any other one. */
+  readonly cluster: { readonly activeMember: Pick<Member, 'clusterAddress'> | undefined };
+  readonly clock: Pick<RecordClock, 'nowMs' | 'dueMs'>;
   readonly log: Pick<Logger, 'info' | 'warn'>;
   readonly limits?: SessionLimits;
 }
@@ -114,7 +113,7 @@ export class ReplicationPort implements GuestHandlers {
   }
 
   #serve(socket: WebSocket, certificate: string): void {
-    const { cluster, registry, nowMs, log } = this.#options;
+    const { primary: cluster, registry, clock, log } = this.#options;
     const right = this.#rightOf(certificate);
     if (right?.kind !== 'follow') {
       socket.terminate();
@@ -123,7 +122,7 @@ export class ReplicationPort implements GuestHandlers {
     const { secondary } = right;
     this.#sessions.get(secondary)?.session.closed();
     const session: PrimarySession = new PrimarySession({
-      ...{ secondary, cluster, nowMs, limits: this.#limits, wire: wireOf(socket) },
+      ...{ secondary, cluster, clock, limits: this.#limits, wire: wireOf(socket) },
       registered: async () => void (await registry.change((present) => follows(present, certificate))),
       onEnd: (end) => {
         if (this.#sessions.get(secondary)?.session === session) this.#sessions.delete(secondary);
@@ -145,7 +144,7 @@ export class ReplicationPort implements GuestHandlers {
   }
 
   #rightOf(certificate: string): ReturnType<typeof credentialOf> {
-    return credentialOf(this.#options.registry.current, certificate, this.#options.utcMs());
+    return credentialOf(this.#options.registry.current, certificate, this.#options.clock.dueMs());
   }
 
   /** Returns the reply to a request that this node refuses without reading it. */
@@ -153,10 +152,11 @@ export class ReplicationPort implements GuestHandlers {
     const right = this.#rightOf(certificate);
     if (right?.kind === 'ended') return { status: 410, json: { errors: [`the right to connect has ended: ${right.why}`] } };
     if (right?.kind !== wanted) return { status: 403, json: { errors: ['this certificate is not for this request'] } };
-    const active = this.#options.active();
-    if (active === true) return undefined;
-    const headers = active === undefined ? undefined : { [activeNodeHeader]: active };
-    return { status: 503, json: { errors: ['this node is not the active one'] }, ...(headers !== undefined && { headers }) };
+    const { role, cluster } = this.#options;
+    if (role.isActive) return undefined;
+    const active = cluster.activeMember;
+    const headers = active && { headers: { [activeNodeHeader]: active.clusterAddress } };
+    return { status: 503, json: { errors: ['this node is not the active one'] }, ...headers };
   }
 }
 

@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import {
   defaultActivationMs,
   type PrimaryNodes,
@@ -8,6 +9,7 @@ import {
   tokenIssued,
   tokenUsed,
 } from '@transitd/replication';
+import { StoreError } from '@transitd/storage-fsm';
 import type { ClusterAuthority } from '../membership/authority.ts';
 import { type ActivationToken, tokenPublicKey, writeActivationToken } from './activation-token.ts';
 import { makeActivationCertificate, signSecondary } from './secondary-certificate.ts';
@@ -16,14 +18,16 @@ export interface SecondaryDeskOptions {
   readonly registry: Pick<StoredRegistry, 'current' | 'change'>;
   /** Id of this Raft cluster. */
   readonly clusterId: string;
-  /** Returns the properties of the replication set. */
-  readonly set: () => Pick<ActivationToken, 'set' | 'fenceMs' | 'seal'>;
-  /** Returns the authority that signs. Call this only on the active node. @throws StoreError */
-  readonly authority: () => Promise<ClusterAuthority>;
-  /** Returns the addresses of this cluster's nodes, and the authorities of their certificates. */
-  readonly nodes: () => PrimaryNodes;
-  /** Milliseconds since 1970, by the clock that decides when tokens of this cluster expire. */
-  readonly utcMs: () => number;
+  readonly cluster: {
+    /** Returns the authority that signs, on the active node; undefined if it has none yet. @throws StoreError */
+    signingAuthority(): Promise<ClusterAuthority | undefined>;
+    readonly primaryNodes: PrimaryNodes;
+  };
+  readonly set: {
+    /** The replication set as a new secondary has to know it. @throws ReplicationError `wrong_mode` unless this cluster is its primary */
+    readonly offered: Pick<ActivationToken, 'set' | 'fenceMs' | 'seal'>;
+  };
+  readonly clock: Pick<RecordClock, 'dueMs'>;
 }
 
 export interface TokenRequest {
@@ -61,18 +65,18 @@ export class SecondaryDesk {
    * @throws ReplicationError `malformed_id`, `malformed_ttl`, `too_many`; ReplicationError `malformed_key`; StoreError
    */
   async issueToken({ secondary, ttlMs = defaultActivationMs, publicKey }: TokenRequest): Promise<string> {
-    const { registry, clusterId, set, authority, nodes, utcMs } = this.#options;
+    const { registry, clusterId, set, cluster, clock } = this.#options;
     const key = publicKey === undefined ? undefined : tokenPublicKey(publicKey);
-    const nowMs = utcMs();
+    const nowMs = clock.dueMs();
     const limits = { secondary, nowMs, ttlMs };
     tokenIssued(registry.current, { ...limits, certificate: '' }); // refuses before a certificate is made
-    const made = await makeActivationCertificate(await authority(), { clusterId, secondary, now: new Date(nowMs), ttlMs });
+    const made = await makeActivationCertificate(await this.#authority(), { clusterId, secondary, now: new Date(nowMs), ttlMs });
     await registry.change((present) => tokenIssued(present, { ...limits, certificate: made.fingerprint }));
     const content = {
       secondary,
       clusterId,
-      ...set(),
-      ...nodes(),
+      ...set.offered,
+      ...cluster.primaryNodes,
       key: made.key,
       certificate: made.certificate,
       expiresMs: nowMs + ttlMs,
@@ -86,17 +90,17 @@ export class SecondaryDesk {
    * @throws ReplicationError `unknown_token`, `used`, `expired`, `revoked`, `replaced`, `name_taken`; ClusterError; StoreError
    */
   async activate(token: string, { request, cluster }: ActivationRequest): Promise<IssuedCertificate> {
-    const { registry, clusterId, authority, nodes, utcMs } = this.#options;
-    const secondary = secondaryOfToken(registry.current, token, utcMs());
-    const signed = await signSecondary(await authority(), { clusterId, secondary, request, now: new Date(utcMs()) });
+    const { registry, clusterId, clock } = this.#options;
+    const secondary = secondaryOfToken(registry.current, token, clock.dueMs());
+    const signed = await signSecondary(await this.#authority(), { clusterId, secondary, request, now: new Date(clock.dueMs()) });
     const used = { cluster, key: signed.keyHash, certificate: signed.fingerprint, issued: signed.certificate };
     let certificate = '';
     await registry.change((present) => {
-      const result = tokenUsed(present, token, { ...used, nowMs: utcMs() });
+      const result = tokenUsed(present, token, { ...used, nowMs: clock.dueMs() });
       certificate = result.issued;
       return result.registry;
     });
-    return { certificate, ...nodes() };
+    return { certificate, ...this.#options.cluster.primaryNodes };
   }
 
   /**
@@ -105,5 +109,11 @@ export class SecondaryDesk {
    */
   revoke(secondary: string): Promise<Registry> {
     return this.#options.registry.change((present) => revoked(present, secondary));
+  }
+
+  async #authority(): Promise<ClusterAuthority> {
+    const authority = await this.#options.cluster.signingAuthority();
+    if (authority === undefined) throw new StoreError('not_leader', 'this cluster has no authority yet');
+    return authority;
   }
 }

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock } from '@transitd/process';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { PrimaryLink } from '../../src/replication/primary-link.ts';
@@ -30,11 +31,13 @@ describe('a secondary with a state machine', () => {
     const site = await TestSite.start({ primary });
     const credential = await site.register();
     const link = new PrimaryLink({
-      ...{ cluster: secondary, credential: () => credential, random: Math.random, nowMs: () => performance.now() },
-      onStop: (reason) => {
-        throw new Error(reason);
+      ...{ cluster: secondary, credentials: { present: credential }, clock: systemClock },
+      log: {
+        info: () => undefined,
+        error: ({ reason }: { reason: string }) => {
+          throw new Error(reason);
+        },
       },
-      log: { info: () => undefined, warn: () => undefined },
       limits: testLimits,
     });
     try {

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { createServer as createHttpsServer, request as httpsRequest } from 'node:https';
 import { connect, createServer, type Socket } from 'node:net';
+import { systemClock } from '@transitd/process';
 import { encodeFrame, type Frame, frameBytesMax, type SessionLimits } from '@transitd/replication';
 import { expect } from 'chai';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -50,10 +51,13 @@ describe('the connection of a secondary to its primary', () => {
     const stops: string[] = [];
     const linked = { secondary, stops, credential } as Linked & { link: PrimaryLink };
     linked.link = new PrimaryLink({
-      ...{ cluster: secondary, reconnect, random: Math.random, nowMs: () => performance.now() },
-      credential: () => linked.credential,
-      onStop: (reason) => stops.push(reason),
-      log: { info: () => undefined, warn: () => undefined },
+      ...{ cluster: secondary, reconnect, clock: systemClock },
+      credentials: {
+        get present() {
+          return linked.credential;
+        },
+      },
+      log: { info: () => undefined, error: ({ reason }: { reason: string }) => stops.push(reason) },
       limits: { ...testLimits, ...limits },
     });
     cleanups.push(() => linked.link.close());

@@ -32,6 +32,7 @@ export class TestSite<P extends PrimaryCluster = TestPrimary> {
   /** The number of the active node. */
   active = 0;
   utcMs = Date.now();
+  readonly clock = { nowMs: () => performance.now(), dueMs: () => this.utcMs };
   /** Requests that reached the handlers of members. */
   readonly handled: string[] = [];
   readonly members = new Map<string, { id: number; memberState: 'member' | 'removed' }>();
@@ -43,10 +44,8 @@ export class TestSite<P extends PrimaryCluster = TestPrimary> {
     this.primary = primary;
     primary.nodes = () => this.nodes;
     this.desk = new SecondaryDesk({
-      ...{ registry: this.registry, clusterId, nodes: () => this.nodes },
-      set: () => ({ set: '0a'.repeat(16), seal: 'shared' }),
-      authority: async () => cluster.authority,
-      utcMs: () => this.utcMs,
+      ...{ registry: this.registry, clusterId, cluster: this, clock: this.clock },
+      set: { offered: { set: '0a'.repeat(16), seal: 'shared' } },
     });
   }
 
@@ -62,17 +61,35 @@ export class TestSite<P extends PrimaryCluster = TestPrimary> {
     return site;
   }
 
+  async signingAuthority() {
+    return this.cluster.authority;
+  }
+
+  get primaryNodes() {
+    return this.nodes;
+  }
+
   get nodes() {
     return { addresses: this.advertised ?? this.addresses, authorities: [this.cluster.authority.certificate] };
   }
 
   async #open(number: number, limits: SessionLimits): Promise<void> {
     const { identity } = await this.cluster.node(number + 1);
+    const isActive = () => this.active === number;
+    const activeAddress = () => this.addresses[this.active];
     const port = new ReplicationPort({
-      ...{ registry: this.registry, desk: this.desk, cluster: this.primary, limits, log: silent },
-      active: () => (this.active === number ? true : this.addresses[this.active]),
-      nowMs: () => performance.now(),
-      utcMs: () => this.utcMs,
+      ...{ registry: this.registry, desk: this.desk, primary: this.primary, limits, clock: this.clock, log: silent },
+      role: {
+        get isActive() {
+          return isActive();
+        },
+      },
+      cluster: {
+        get activeMember() {
+          const clusterAddress = activeAddress();
+          return clusterAddress === undefined ? undefined : { clusterAddress };
+        },
+      },
     });
     const listener = new ClusterListener({
       members: { requireIdentity: () => identity, memberState: (fingerprint) => this.members.get(fingerprint) },

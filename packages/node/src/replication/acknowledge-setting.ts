@@ -5,9 +5,9 @@ import {
   acknowledgeMsMin,
   ReplicationError,
 } from '@transitd/replication';
+import type { Store } from '@transitd/storage-fsm';
 import { z } from 'zod';
-import type { ReplicationParts } from './replication-parts.ts';
-import { requireRole } from './requirements.ts';
+import type { ReplicationRole } from './replication-role.ts';
 
 /** Replicated, so that a promoted cluster has the same setting. */
 export const acknowledgePath = 'core/acknowledge';
@@ -20,11 +20,13 @@ const schema = z.object({
 
 /** The option `acknowledge: key_material` of a replication set. */
 export class AcknowledgeSetting {
-  readonly #parts: Pick<ReplicationParts, 'storage' | 'barrier' | 'role'>;
+  readonly #role: ReplicationRole;
+  readonly #store: Pick<Store, 'get' | 'commit'>;
   #last: AcknowledgeSettings | undefined;
 
-  constructor(parts: Pick<ReplicationParts, 'storage' | 'barrier' | 'role'>) {
-    this.#parts = parts;
+  constructor(role: ReplicationRole, store: Pick<Store, 'get' | 'commit'>) {
+    this.#role = role;
+    this.#store = store;
   }
 
   /** The setting that was read last, for reports. */
@@ -34,7 +36,7 @@ export class AcknowledgeSetting {
 
   /** Returns the setting; undefined while the option is off. @throws StoreError, or an error for a record of an unknown format */
   async read(): Promise<AcknowledgeSettings | undefined> {
-    const record = await this.#parts.barrier.store.get(acknowledgePath);
+    const record = await this.#store.get(acknowledgePath);
     this.#last = record && settingsIn(record.value);
     return this.#last;
   }
@@ -45,7 +47,7 @@ export class AcknowledgeSetting {
    * @throws ReplicationError, StoreError
    */
   async write(changed: Partial<AcknowledgeSettings> | undefined): Promise<void> {
-    requireRole(this.#parts, 'primary');
+    this.#role.require('primary');
     const settings = changed && { timeoutMs: acknowledgeMsDefault, onTimeout: 'refuse', ...changed };
     if (settings !== undefined && !(settings.timeoutMs >= acknowledgeMsMin && settings.timeoutMs <= acknowledgeMsMax))
       throw new ReplicationError(
@@ -53,7 +55,7 @@ export class AcknowledgeSetting {
         `timeout must be from ${acknowledgeMsMin / 1000} to ${acknowledgeMsMax / 1000} seconds`,
       );
     const value = settings === undefined ? null : Buffer.from(JSON.stringify({ format, ...settings }));
-    await this.#parts.barrier.store.commit({ conditions: [], writes: [{ path: acknowledgePath, value }] });
+    await this.#store.commit({ conditions: [], writes: [{ path: acknowledgePath, value }] });
     await this.read();
   }
 }

@@ -2,7 +2,8 @@ import { readdirSync } from 'node:fs';
 import { mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { reasonOf } from '@transitd/process';
+import type { Storage } from '@transitd/cluster';
+import { type Logger, type RecordClock, reasonOf } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
 import { divergenceOf, ReplicationError } from '@transitd/replication';
 import {
@@ -13,12 +14,17 @@ import {
   type ReplicationStep,
   writeSnapshotFile,
 } from '@transitd/storage-fsm';
-import type { KeptDivergence } from './kept-reports.ts';
-import type { ReplicationParts } from './replication-parts.ts';
+import type { KeptReports } from './kept-reports.ts';
 
-interface DivergedStateParts extends Pick<ReplicationParts, 'storage' | 'log' | 'directory' | 'snapshots' | 'node' | 'utcMs'> {
-  /** Keeps the counts of a report for all nodes. @throws StoreError */
-  readonly keep: (divergence: KeptDivergence) => Promise<void>;
+interface DivergedStateOptions {
+  readonly machine: Storage['machine'];
+  readonly snapshots: { take(): Promise<Readable> };
+  readonly reports: KeptReports;
+  /** Name of this node, and its data directory. */
+  readonly node: string;
+  readonly directory: string;
+  readonly clock: Pick<RecordClock, 'dueMs'>;
+  readonly log: Logger;
 }
 
 /** A state of this cluster that contains what its present primary never had. */
@@ -54,15 +60,15 @@ export const divergedFolder = (directory: string): string => join(directory, 'di
  * encrypted by the barrier, and a list of the changes that the successor never had.
  */
 export class DivergedState {
-  readonly #parts: DivergedStateParts;
+  readonly #options: DivergedStateOptions;
   readonly #archives = new Map<string, Promise<void>>();
   #divergence: Divergence | undefined;
   #deleted: LostChange[] = [];
   #newest: string | undefined;
 
-  constructor(parts: DivergedStateParts) {
-    this.#parts = parts;
-    this.#newest = newestIn(divergedFolder(parts.directory));
+  constructor(options: DivergedStateOptions) {
+    this.#options = options;
+    this.#newest = newestIn(divergedFolder(options.directory));
   }
 
   /** Name of the newest archive in the folder. */
@@ -75,7 +81,7 @@ export class DivergedState {
    * @throws ReplicationError if the folder has no archive of this name
    */
   async open(name: string): Promise<Readable> {
-    const { directory, node } = this.#parts;
+    const { directory, node } = this.#options;
     const file = isArchiveName.test(name) ? await open(join(divergedFolder(directory), name)).catch(unlessMissing) : undefined;
     if (file === undefined)
       throw new ReplicationError(
@@ -87,7 +93,7 @@ export class DivergedState {
 
   /** The primary begins to send a whole state with these epochs. */
   receiving(epochs: readonly Epoch[]): void {
-    const state = this.#parts.storage.machine.replication;
+    const state = this.#options.machine.replication;
     const cursor = state && cursorOf(state);
     const point = cursor && divergenceOf(state.epochs, cursor, epochs);
     this.#deleted = [];
@@ -102,7 +108,7 @@ export class DivergedState {
     const divergence = this.#divergence;
     if (divergence === undefined) return;
     if (chunk === 0) await this.#keep(divergence);
-    const { machine } = this.#parts.storage;
+    const { machine } = this.#options;
     const isDeleted = ({ path, revision }: ReplicatedRecord) =>
       revision <= divergence.point && machine.getSync(path) === undefined;
     for (const record of records) if (isDeleted(record)) this.#deleted.push({ path: record.path });
@@ -114,11 +120,11 @@ export class DivergedState {
     const { point, position, name } = this.#divergence;
     const written = await this.#writtenAfter(point);
     const report: DivergenceReport = { point, position, written, deleted: this.#deleted };
-    const path = join(divergedFolder(this.#parts.directory), `${name}.json`);
+    const path = join(divergedFolder(this.#options.directory), `${name}.json`);
     await writeFile(path, JSON.stringify(report, undefined, 1), { mode: 0o600, flush: true });
     const count = (kind: RegExp, changes: readonly LostChange[]): number =>
       changes.filter((change) => kind.test(change.path)).length;
-    const { keep, log, node, utcMs } = this.#parts;
+    const { reports, log, node, clock } = this.#options;
     const counts = {
       ...{ point, position, written: written.length, deleted: this.#deleted.length },
       keyVersions: count(keyVersion, written),
@@ -129,7 +135,7 @@ export class DivergedState {
       { report: path, ...counts },
       'the state of this former primary is being replaced: the report lists the changes after the promotion that are lost',
     );
-    await keep({ node, archive: `${name}.snap`, utcMs: utcMs(), ...counts });
+    await reports.keepDivergence({ node, archive: `${name}.snap`, utcMs: clock.dueMs(), ...counts });
   }
 
   #keep(divergence: Divergence): Promise<void> {
@@ -142,7 +148,7 @@ export class DivergedState {
   }
 
   async #archive({ name, point, position }: Divergence): Promise<void> {
-    const { directory, snapshots, log } = this.#parts;
+    const { directory, snapshots, log } = this.#options;
     const folder = divergedFolder(directory);
     const path = join(folder, `${name}.snap`);
     try {
@@ -158,7 +164,7 @@ export class DivergedState {
   }
 
   async #writtenAfter(point: LogIndex): Promise<readonly LostChange[]> {
-    const { machine } = this.#parts.storage;
+    const { machine } = this.#options;
     const { replication } = machine;
     // Records of a backup have the indexes at which they were staged.
     const restoredAt = replication?.restoredAt ?? 0;

@@ -2,7 +2,7 @@ import type { Store } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { writeLocal } from './write-local.ts';
 
-export interface LocalRecordParts<T> {
+interface RecordPlace<T> {
   /** The records in plaintext. */
   readonly store: Pick<Store, 'get' | 'commit' | 'watch'>;
   /** With a local prefix, unless each cluster of a set has the same record. */
@@ -15,16 +15,16 @@ const formatted = z.object({ format: z.literal(format) });
 
 /** A small record, as JSON, which each node keeps in memory as it has applied it. */
 export class LocalRecord<T extends object> {
-  readonly #parts: LocalRecordParts<T>;
+  readonly #place: RecordPlace<T>;
   readonly #unwatch: () => void;
   #present: T | undefined;
   #changes = 0;
   /** The number of changes before the read of `present`; undefined before the first read. */
   #readAfter: number | undefined;
 
-  constructor(parts: LocalRecordParts<T>) {
-    this.#parts = parts;
-    this.#unwatch = parts.store.watch(parts.path, () => {
+  constructor(place: RecordPlace<T>) {
+    this.#place = place;
+    this.#unwatch = place.store.watch(place.path, () => {
       this.#changes += 1;
       void this.refresh();
     });
@@ -37,7 +37,7 @@ export class LocalRecord<T extends object> {
 
   /** Reads the record, unless nothing has changed since it was read. Call it again from time to time: a sealed node cannot read. */
   async refresh(): Promise<void> {
-    const { store, path, schema } = this.#parts;
+    const { store, path, schema } = this.#place;
     const changes = this.#changes;
     if (this.#readAfter === changes) return;
     try {
@@ -52,7 +52,7 @@ export class LocalRecord<T extends object> {
 
   /** @throws StoreError; ZodError for a value that could not be read again */
   async write(value: T): Promise<void> {
-    const { store, path, schema } = this.#parts;
+    const { store, path, schema } = this.#place;
     await writeLocal(store, { path, value: Buffer.from(JSON.stringify({ format, ...schema.parse(value) })) });
   }
 

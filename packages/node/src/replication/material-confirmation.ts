@@ -1,4 +1,4 @@
-import type { ReplicationPort } from '@transitd/cluster';
+import type { Clock, Logger } from '@transitd/process';
 import {
   type Acknowledgement,
   type AcknowledgeSettings,
@@ -8,13 +8,19 @@ import {
   type StoredRegistry,
 } from '@transitd/replication';
 import { type Confirmation, type SecondaryConfirmation, TransitError } from '@transitd/transit-engine';
-import { AcknowledgeSetting } from './acknowledge-setting.ts';
-import type { ReplicationParts } from './replication-parts.ts';
+import type { AcknowledgeSetting } from './acknowledge-setting.ts';
+import type { PortForSecondaries } from './port-for-secondaries.ts';
+import type { ReplicationRole } from './replication-role.ts';
 
-export interface MaterialConfirmationParts
-  extends Pick<ReplicationParts, 'storage' | 'barrier' | 'role' | 'nowMs' | 'lateRequestsMax' | 'log'> {
+interface MaterialConfirmationOptions {
+  /** Whether the secondaries must have key material before it is used. */
+  readonly setting: AcknowledgeSetting;
   readonly registry: Pick<StoredRegistry, 'current' | 'isRead' | 'refresh'>;
-  readonly connected: () => ReplicationPort['connected'];
+  readonly port: Pick<PortForSecondaries, 'connected'>;
+  /** How many requests may wait for secondaries that are late. */
+  readonly lateRequestsMax: number;
+  readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** How often each end of a wait for secondaries was met on this node. */
@@ -37,7 +43,8 @@ const lateMs = 1_000;
 export class MaterialConfirmation implements SecondaryConfirmation {
   /** Whether they must have it before it is used. */
   readonly setting: AcknowledgeSetting;
-  readonly #parts: MaterialConfirmationParts;
+  readonly #role: ReplicationRole;
+  readonly #options: MaterialConfirmationOptions;
   readonly #absentSinceMs = new Map<string, number>();
   readonly #wakers = new Set<() => void>();
   /** The requests that wait, oldest first, each with the time when it began to. */
@@ -45,9 +52,10 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   #term: number | undefined;
   #counts = { refused: 0, late: 0, degraded: 0 };
 
-  constructor(parts: MaterialConfirmationParts) {
-    this.#parts = parts;
-    this.setting = new AcknowledgeSetting(parts);
+  constructor(role: ReplicationRole, options: MaterialConfirmationOptions) {
+    this.#role = role;
+    this.#options = options;
+    this.setting = options.setting;
   }
 
   get counts(): ConfirmationCounts {
@@ -62,22 +70,20 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   /** Reads the setting for reports, and notes which secondaries are absent. Call it from time to time on each node of a primary. */
   async tick(): Promise<void> {
     await this.setting.read().catch(() => undefined); // each use reads it again
-    if (this.#parts.role.isActive) this.#observe();
+    if (this.#role.isActive) this.#observe();
   }
 
   #observe(): void {
-    const { storage, registry, connected, nowMs } = this.#parts;
-    const { term } = storage.driver.status();
+    const { registry, port, clock } = this.#options;
+    const { term } = this.#role;
     if (this.#term !== term) {
       this.#term = term;
       this.#absentSinceMs.clear();
     }
-    const present = new Set(
-      connected().flatMap(({ secondary, acknowledged }) => (acknowledged === undefined ? [] : [secondary])),
-    );
+    const present = new Set(port.connected.filter(({ acknowledged }) => acknowledged).map(({ secondary }) => secondary));
     const secondaries = following(registry.current);
     for (const secondary of secondaries)
-      if (!present.has(secondary) && !this.#absentSinceMs.has(secondary)) this.#absentSinceMs.set(secondary, nowMs());
+      if (!present.has(secondary) && !this.#absentSinceMs.has(secondary)) this.#absentSinceMs.set(secondary, clock.nowMs());
     for (const secondary of [...this.#absentSinceMs.keys()])
       if (present.has(secondary) || !secondaries.includes(secondary)) this.#absentSinceMs.delete(secondary);
   }
@@ -85,9 +91,9 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   async required(): Promise<boolean> {
     const settings = await this.#settings();
     if (settings === undefined) return false;
-    if ([...this.#waiting].filter((request) => this.#isLate(request)).length >= this.#parts.lateRequestsMax)
+    if ([...this.#waiting].filter((request) => this.#isLate(request)).length >= this.#options.lateRequestsMax)
       throw this.#refused(
-        `${this.#parts.lateRequestsMax} requests already wait for the secondaries to confirm key material`,
+        `${this.#options.lateRequestsMax} requests already wait for the secondaries to confirm key material`,
         'nothing was done, try again later',
       );
     if (settings.onTimeout === 'degrade') return true;
@@ -114,7 +120,7 @@ export class MaterialConfirmation implements SecondaryConfirmation {
     if (decision.kind === 'degrade') {
       this.#counts = { ...this.#counts, degraded: this.#counts.degraded + 1 };
       const { secondary } = decision;
-      this.#parts.log.warn({ secondary }, 'key material is used that a secondary has not confirmed: a promotion may lose it');
+      this.#options.log.warn({ secondary }, 'key material is used that a secondary has not confirmed: a promotion may lose it');
       return 'degraded';
     }
     if (wait) this.#counts = { ...this.#counts, late: this.#counts.late + 1 };
@@ -123,23 +129,23 @@ export class MaterialConfirmation implements SecondaryConfirmation {
 
   /** Returns the setting if it is in force, that is, on a primary. */
   async #settings(): Promise<AcknowledgeSettings | undefined> {
-    return this.#parts.storage.machine.replication?.role === 'primary' ? this.setting.read() : undefined;
+    return this.#role.state?.role === 'primary' ? this.setting.read() : undefined;
   }
 
   async #decision(index: number, settings: AcknowledgeSettings, wait: boolean): Promise<Acknowledgement> {
-    const { storage, registry, role, nowMs } = this.#parts;
+    const { registry, clock } = this.#options;
     await registry.refresh();
-    const request = { sinceMs: nowMs() };
+    const request = { sinceMs: clock.nowMs() };
     try {
       for (;;) {
-        const waitedMs = nowMs() - request.sinceMs;
+        const waitedMs = clock.nowMs() - request.sinceMs;
         // A backup may contain material that was not confirmed. Before they have the restored state, secondaries do not have it.
-        const needed = Math.max(index, index > 0 ? (storage.machine.replication?.restoredAt ?? 0) : 0);
+        const needed = Math.max(index, index > 0 ? (this.#role.state?.restoredAt ?? 0) : 0);
         const decision: Acknowledgement = registry.isRead
           ? acknowledgementOf(needed, this.#progress(), { settings, waitedMs })
           : { kind: 'wait' };
         const hasWaited = waitedMs > settings.timeoutMs || this.#isSurplus(request);
-        if (decision.kind !== 'wait' || !wait || !role.isActive || hasWaited) return decision;
+        if (decision.kind !== 'wait' || !wait || !this.#role.isActive || hasWaited) return decision;
         this.#waiting.add(request);
         await this.#woken();
       }
@@ -149,21 +155,21 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   }
 
   #isLate({ sinceMs }: { readonly sinceMs: number }): boolean {
-    return this.#parts.nowMs() - sinceMs >= lateMs;
+    return this.#options.clock.nowMs() - sinceMs >= lateMs;
   }
 
   /** Returns whether as many requests as may wait for late secondaries have waited longer: this one gives its place to other work. */
   #isSurplus(request: { readonly sinceMs: number }): boolean {
-    return this.#isLate(request) && [...this.#waiting].indexOf(request) >= this.#parts.lateRequestsMax;
+    return this.#isLate(request) && [...this.#waiting].indexOf(request) >= this.#options.lateRequestsMax;
   }
 
   #progress(): SecondaryProgress[] {
-    const { registry, connected, nowMs } = this.#parts;
+    const { registry, port, clock } = this.#options;
     this.#observe();
-    const positions = new Map(connected().map(({ secondary, acknowledged }) => [secondary, acknowledged?.index]));
+    const positions = new Map(port.connected.map(({ secondary, acknowledged }) => [secondary, acknowledged?.index]));
     return following(registry.current).map((secondary) => {
       const sinceMs = this.#absentSinceMs.get(secondary);
-      const absentMs = sinceMs === undefined ? 0 : nowMs() - sinceMs;
+      const absentMs = sinceMs === undefined ? 0 : clock.nowMs() - sinceMs;
       return { secondary, acknowledged: positions.get(secondary), absentMs };
     });
   }

@@ -1,4 +1,5 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
+import type { RecordClock } from '@transitd/process';
 import { ReplicationError } from '@transitd/replication';
 import { type Store, StoreError } from '@transitd/storage-fsm';
 import { writeLocal } from './write-local.ts';
@@ -18,36 +19,31 @@ export const isOperationToken = (text: string): boolean => pattern.test(text);
 /** Path of the record with the hash of the token. It begins with a local prefix, so it is not replicated. */
 const path = 'core/replication/operation-token';
 
-export interface OperationTokensParts {
-  /** The records in plaintext. */
-  readonly store: Pick<Store, 'get' | 'commit'>;
-  /** Milliseconds since 1970. */
-  readonly utcMs: () => number;
-}
-
 /**
  * The operation token of a disaster-recovery secondary, where the tokens of clients are those of the primary. It is created with enough key
  * shares. It authorizes operations on the cluster, never on its data. At most one exists; it ends with the first change that it authorizes,
  * or after {@link operationTokenMs}. All methods are for the active node.
  */
 export class OperationTokens {
-  readonly #parts: OperationTokensParts;
+  readonly #store: Pick<Store, 'get' | 'commit'>;
+  readonly #clock: Pick<RecordClock, 'dueMs'>;
   /** Hash of a token with which a change is being made, such as a promotion that waits. */
   #changing: string | undefined;
   /** Hash of a token with which a change was made. */
   #used: string | undefined;
 
-  constructor(parts: OperationTokensParts) {
-    this.#parts = parts;
+  /** @param store - the records in plaintext */
+  constructor(store: Pick<Store, 'get' | 'commit'>, clock: Pick<RecordClock, 'dueMs'>) {
+    this.#store = store;
+    this.#clock = clock;
   }
 
   /** Creates a token, which ends the one before it. @throws StoreError */
   async issue(): Promise<string> {
-    const { store, utcMs } = this.#parts;
     const random = Array.from({ length: randomCharacters }, () => alphabet[randomInt(alphabet.length)]);
     const token = prefix + random.join('');
-    const record = { format, hash: hashOf(token), expiresMs: utcMs() + operationTokenMs };
-    await writeLocal(store, { path, value: Buffer.from(JSON.stringify(record)) });
+    const record = { format, hash: hashOf(token), expiresMs: this.#clock.dueMs() + operationTokenMs };
+    await writeLocal(this.#store, { path, value: Buffer.from(JSON.stringify(record)) });
     return token;
   }
 
@@ -79,30 +75,27 @@ export class OperationTokens {
   /** Ends a token. @throws ReplicationError `operation_token`; StoreError */
   async delete(token: string): Promise<void> {
     let deleted: number | undefined;
-    while (deleted === undefined)
-      deleted = await writeLocal(this.#parts.store, { path, value: null }, await this.#require(token));
+    while (deleted === undefined) deleted = await writeLocal(this.#store, { path, value: null }, await this.#require(token));
   }
 
   /** Returns the revision of the record of a valid token. */
   async #require(token: string): Promise<number> {
-    const { store, utcMs } = this.#parts;
-    const stored = await store.get(path);
+    const stored = await this.#store.get(path);
     const record = stored && decode(stored.value);
     const hash = hashOf(token);
     const isValid = record !== undefined && isOperationToken(token) && isSame(record.hash, hash);
-    if (stored === undefined || !isValid || utcMs() >= record.expiresMs || this.#used === hash) throw invalid();
+    if (stored === undefined || !isValid || this.#clock.dueMs() >= record.expiresMs || this.#used === hash) throw invalid();
     return stored.revision;
   }
 
   /** Deletes the record of a token that was used. If that fails, this node refuses it until it restarts, and others until it expires. */
   async #forget(hash: string): Promise<void> {
-    const { store } = this.#parts;
     this.#used = hash;
     try {
       for (let deleted: number | undefined; deleted === undefined; ) {
-        const stored = await store.get(path);
+        const stored = await this.#store.get(path);
         if (stored === undefined || decode(stored.value)?.hash !== hash) return;
-        deleted = await writeLocal(store, { path, value: null }, stored.revision);
+        deleted = await writeLocal(this.#store, { path, value: null }, stored.revision);
       }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;

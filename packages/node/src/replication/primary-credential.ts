@@ -1,4 +1,3 @@
-import type { Barrier } from '@transitd/barrier';
 import {
   type ActivationToken,
   credentialPath,
@@ -11,7 +10,7 @@ import {
 } from '@transitd/cluster';
 import { type Logger, reasonOf } from '@transitd/process';
 import { type PrimaryNodes, ReplicationError } from '@transitd/replication';
-import { StoreError } from '@transitd/storage-fsm';
+import { type Store, StoreError } from '@transitd/storage-fsm';
 import { writeLocal } from './write-local.ts';
 
 /** Path of the private key (PEM) for the next activation token. It begins with a local prefix, so it is not replicated. */
@@ -20,20 +19,18 @@ const tokenKeyPath = 'core/replication/token-key';
 /** How often a change is attempted while concurrent changes overtake it. */
 const attemptsMax = 8;
 
-export interface PrimaryCredentialParts {
-  readonly barrier: Pick<Barrier, 'store'>;
-  readonly log: Pick<Logger, 'warn'>;
-}
-
 /** The credential of this cluster at its primary, and the key with which it gets one. For the active node. */
 export class StoredPrimaryCredential {
-  readonly #parts: PrimaryCredentialParts;
+  readonly #store: Pick<Store, 'get' | 'commit'>;
+  readonly #log: Pick<Logger, 'warn'>;
   #present: PrimaryCredential | undefined;
   /** Revision of the record that `present` is from. */
   #revision = 0;
 
-  constructor(parts: PrimaryCredentialParts) {
-    this.#parts = parts;
+  /** @param store - the records in plaintext */
+  constructor(store: Pick<Store, 'get' | 'commit'>, log: Pick<Logger, 'warn'>) {
+    this.#store = store;
+    this.#log = log;
   }
 
   /** The newest credential that was read or written. */
@@ -43,7 +40,7 @@ export class StoredPrimaryCredential {
 
   async read(): Promise<PrimaryCredential | undefined> {
     const revision = this.#revision;
-    const record = await this.#parts.barrier.store.get(credentialPath);
+    const record = await this.#store.get(credentialPath);
     if (record !== undefined) this.#note(decodeCredential(record.value), record.revision);
     else if (this.#revision === revision) this.#present = undefined; // another node has deleted it
     return this.#present;
@@ -51,29 +48,27 @@ export class StoredPrimaryCredential {
 
   /** Replaces the credential. @throws StoreError */
   async write(credential: PrimaryCredential): Promise<void> {
-    const { store } = this.#parts.barrier;
-    this.#note(credential, await writeLocal(store, { path: credentialPath, value: encodeCredential(credential) }));
+    this.#note(credential, await writeLocal(this.#store, { path: credentialPath, value: encodeCredential(credential) }));
   }
 
   /** Deletes the credential: this cluster no longer belongs to the set of that primary. @throws StoreError */
   async forget(): Promise<void> {
-    const { store } = this.#parts.barrier;
-    if ((await store.get(credentialPath)) === undefined) return;
-    this.#revision = await writeLocal(store, { path: credentialPath, value: null });
+    if ((await this.#store.get(credentialPath)) === undefined) return;
+    this.#revision = await writeLocal(this.#store, { path: credentialPath, value: null });
     this.#present = undefined;
   }
 
   /** As {@link forget}, after this cluster has left the set, which does not fail for it: the next role replaces the credential. */
   async forgetIfPossible(): Promise<void> {
     await this.forget().catch((error: unknown) =>
-      this.#parts.log.warn({ reason: reasonOf(error) }, 'the credential for the former primary is still stored: revoke it there'),
+      this.#log.warn({ reason: reasonOf(error) }, 'the credential for the former primary is still stored: revoke it there'),
     );
   }
 
   /** Stores where the nodes are of the primary that has issued a certificate. */
   async keepNodes(certificate: string, nodes: PrimaryNodes): Promise<void> {
     await this.#change(certificate, (stored) => withNodes(stored, nodes)).catch((error: unknown) =>
-      this.#parts.log.warn({ reason: reasonOf(error) }, "the addresses of the primary's nodes could not be stored"),
+      this.#log.warn({ reason: reasonOf(error) }, "the addresses of the primary's nodes could not be stored"),
     );
   }
 
@@ -87,14 +82,13 @@ export class StoredPrimaryCredential {
    * the next one.
    */
   async #change(certificate: string, make: (stored: PrimaryCredential) => PrimaryCredential): Promise<void> {
-    const { store } = this.#parts.barrier;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const record = await store.get(credentialPath);
+      const record = await this.#store.get(credentialPath);
       const stored = record && decodeCredential(record.value);
       if (record === undefined || stored?.certificate !== certificate) return;
       const next = make(stored);
       if (next === stored) return;
-      const revision = await writeLocal(store, { path: credentialPath, value: encodeCredential(next) }, record.revision);
+      const revision = await writeLocal(this.#store, { path: credentialPath, value: encodeCredential(next) }, record.revision);
       if (revision === undefined) continue;
       this.#note(next, revision);
       return;
@@ -112,7 +106,7 @@ export class StoredPrimaryCredential {
   /** Makes a new key, and returns its public part: the primary encrypts an activation token for it. @throws StoreError */
   async makeTokenKey(): Promise<string> {
     const { key, publicKey } = makeTokenKey();
-    await writeLocal(this.#parts.barrier.store, { path: tokenKeyPath, value: Buffer.from(key) });
+    await writeLocal(this.#store, { path: tokenKeyPath, value: Buffer.from(key) });
     return publicKey;
   }
 
@@ -123,7 +117,7 @@ export class StoredPrimaryCredential {
     } catch (error) {
       if (!(error instanceof ReplicationError && error.code === 'key_missing')) throw error;
     }
-    const stored = await this.#parts.barrier.store.get(tokenKeyPath);
+    const stored = await this.#store.get(tokenKeyPath);
     try {
       return await readActivationToken(text, stored && Buffer.from(stored.value).toString());
     } finally {
@@ -133,8 +127,7 @@ export class StoredPrimaryCredential {
 
   /** Deletes the key: the token that was encrypted for it has been used. A key that was made in the meantime stays. @throws StoreError */
   async dropTokenKey(): Promise<void> {
-    const { store } = this.#parts.barrier;
-    const stored = await store.get(tokenKeyPath);
-    if (stored !== undefined) await writeLocal(store, { path: tokenKeyPath, value: null }, stored.revision);
+    const stored = await this.#store.get(tokenKeyPath);
+    if (stored !== undefined) await writeLocal(this.#store, { path: tokenKeyPath, value: null }, stored.revision);
   }
 }

@@ -1,22 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PrimaryLinkStatus } from '@transitd/cluster';
-import { reasonOf } from '@transitd/process';
+import type { Barrier } from '@transitd/barrier';
+import { type Logger, type RecordClock, reasonOf } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
 import type { PromotableCluster, Promote } from '@transitd/replication';
 import type { ReplicationState } from '@transitd/storage-fsm';
 import type { KeptPromotion, KeptReports } from './kept-reports.ts';
-import { newId } from './new-id.ts';
+import type { LinkToPrimary } from './link-to-primary.ts';
 import type { StoredPrimaryCredential } from './primary-credential.ts';
-import { commitStep, type ReplicationParts } from './replication-parts.ts';
+import { newId, type ReplicationRole } from './replication-role.ts';
 import type { SecondarySide } from './secondary-side.ts';
 
-export interface PromotableNodeParts {
-  readonly parts: ReplicationParts;
+interface PromotableNodeOptions {
+  readonly transfer: Barrier['transfer'];
   readonly secondary: SecondarySide;
-  readonly credential: Pick<StoredPrimaryCredential, 'read'>;
-  readonly reports: Pick<KeptReports, 'keepPromotion'>;
-  /** Returns the connection to the primary. */
-  readonly link: () => PrimaryLinkStatus | undefined;
+  readonly link: LinkToPrimary;
+  readonly credential: StoredPrimaryCredential;
+  readonly reports: KeptReports;
+  readonly clock: RecordClock;
+  readonly log: Logger;
 }
 
 /** A promotion, and what this cluster knew of its primary then. Fields are absent if this node has not heard it since it became active. */
@@ -31,11 +32,11 @@ export interface Promotion extends Omit<Promote, 'kind'> {
 
 /** This node as the active node of a cluster that an operator promotes, or takes out of the set. */
 export class PromotableNode implements PromotableCluster<Promotion> {
-  readonly #parts: ReplicationParts;
-  readonly #options: PromotableNodeParts;
+  readonly #role: ReplicationRole;
+  readonly #options: PromotableNodeOptions;
 
-  constructor(options: PromotableNodeParts) {
-    this.#parts = options.parts;
+  constructor(role: ReplicationRole, options: PromotableNodeOptions) {
+    this.#role = role;
     this.#options = options;
   }
 
@@ -44,12 +45,11 @@ export class PromotableNode implements PromotableCluster<Promotion> {
   }
 
   activeTerm(): number | undefined {
-    const { storage, role } = this.#parts;
-    return role.isActive ? storage.driver.status().term : undefined;
+    return this.#role.isActive ? this.#role.term : undefined;
   }
 
   state(): ReplicationState | undefined {
-    return this.#parts.storage.machine.replication;
+    return this.#role.state;
   }
 
   async isCounted(): Promise<boolean> {
@@ -57,28 +57,26 @@ export class PromotableNode implements PromotableCluster<Promotion> {
   }
 
   async promote(decision: Promote, force: boolean): Promise<Promotion | undefined> {
-    const { barrier, utcMs, log } = this.#parts;
+    const { transfer, clock, log } = this.#options;
     const [id, promotion] = [newId(), this.#described(decision)];
     const { from, ...report } = promotion;
-    await this.#keep({ ...report, id, utcMs: utcMs(), isForced: force, position: from.index });
-    const writes = [await barrier.transfer.keyringForPromotion()];
-    const { outcome } = await commitStep(this.#parts, { kind: 'promote', from, id, writes });
-    if (outcome !== 'committed') return undefined;
+    await this.#keep({ ...report, id, utcMs: clock.dueMs(), isForced: force, position: from.index });
+    const writes = [await transfer.keyringForPromotion()];
+    if ((await this.#role.commit({ kind: 'promote', from, id, writes })) !== 'committed') return undefined;
     log.warn({ force, ...flat(promotion) }, 'promoted this cluster: it is the primary now');
     return promotion;
   }
 
   async leave({ from }: Promote): Promise<boolean> {
-    const { barrier, log } = this.#parts;
-    const writes = [await barrier.transfer.keyringForPromotion()];
-    const { outcome } = await commitStep(this.#parts, { kind: 'leave', from, writes });
-    if (outcome !== 'committed') return false;
+    const { transfer, log } = this.#options;
+    const writes = [await transfer.keyringForPromotion()];
+    if ((await this.#role.commit({ kind: 'leave', from, writes })) !== 'committed') return false;
     log.warn({ position: from.index }, 'this cluster has left the replication set, and serves its state as one of its own');
     return true;
   }
 
   waits(waitMs: number): void {
-    this.#parts.log.info({ waitMs }, 'waiting until the fence of the primary has closed');
+    this.#options.log.info({ waitMs }, 'waiting until the fence of the primary has closed');
   }
 
   delay(ms: number): Promise<void> {
@@ -89,16 +87,18 @@ export class PromotableNode implements PromotableCluster<Promotion> {
   async #keep(promotion: KeptPromotion): Promise<void> {
     await this.#options.reports
       .keepPromotion(promotion)
-      .catch((error: unknown) => this.#parts.log.warn({ reason: reasonOf(error) }, 'could not keep the report of the promotion'));
+      .catch((error: unknown) =>
+        this.#options.log.warn({ reason: reasonOf(error) }, 'could not keep the report of the promotion'),
+      );
   }
 
   #described({ from, lossless, missing, missesRestore }: Promote): Promotion {
     const { lastHeard } = this.secondary;
-    const { lag, silentMs: quietMs } = this.#options.link() ?? {};
+    const { lag, silentMs: quietMs } = this.#options.link.status ?? {};
     const lagMs = lag?.ms === undefined || quietMs === undefined ? undefined : Math.max(0, lag.ms - quietMs);
     return {
       ...{ from, lossless, missing, missesRestore },
-      ...(lastHeard && { primaryPosition: lastHeard.at.index, silentMs: this.#parts.nowMs() - lastHeard.heardMs }),
+      ...(lastHeard && { primaryPosition: lastHeard.at.index, silentMs: this.#options.clock.nowMs() - lastHeard.heardMs }),
       ...(lag && { lag: { entries: lag.entries, ...(lagMs !== undefined && { ms: lagMs }) } }),
     };
   }

@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { BarrierError, type ForeignKeys, ProviderError, transferredPaths } from '@transitd/barrier';
-import { reasonOf } from '@transitd/process';
+import { type Barrier, BarrierError, type ForeignKeys, ProviderError, transferredPaths } from '@transitd/barrier';
+import type { Storage } from '@transitd/cluster';
+import { type Clock, type Logger, reasonOf } from '@transitd/process';
 import {
+  emptyRegistry,
   type Heard,
   isBeforeRestore,
   type PrimaryNodes,
   type Proposed,
   type ReportedPosition,
   type SecondaryCluster,
+  type StoredRegistry,
   setSealOf,
 } from '@transitd/replication';
 import {
@@ -21,16 +24,19 @@ import {
   StoreError,
 } from '@transitd/storage-fsm';
 import type { DivergedState } from './diverged-state.ts';
-import { commitStep, type ReplicationParts } from './replication-parts.ts';
+import type { StoredPrimaryCredential } from './primary-credential.ts';
+import type { ReplicationRole } from './replication-role.ts';
 import type { SuccessionKey } from './succession-key.ts';
 
-export interface SecondaryEffects {
-  /** Stores where the primary's nodes are. */
-  keepNodes(nodes: PrimaryNodes): void;
-  /** Stores that the primary counts this secondary. */
-  counted(): void;
+interface SecondarySideOptions {
+  readonly storage: Pick<Storage, 'machine' | 'holdsLease'>;
+  readonly transfer: Barrier['transfer'];
   readonly diverged: Pick<DivergedState, 'receiving' | 'staging' | 'swapping'>;
   readonly succession: Pick<SuccessionKey, 'present'>;
+  readonly credential: StoredPrimaryCredential;
+  readonly registry: StoredRegistry;
+  readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** How often the seal's provider is asked again for the seal of a received state. Its own back-off decides whether it is called. */
@@ -46,17 +52,19 @@ export class SecondarySide implements SecondaryCluster {
   /** While true, heartbeats are not answered. */
   isPromoting = false;
   wantsWholeState = false;
-  readonly #parts: ReplicationParts;
-  readonly #effects: SecondaryEffects;
+  /** The certificate with which the link connects; what the primary says there holds for this certificate only. */
+  certificate = '';
+  readonly #role: ReplicationRole;
+  readonly #options: SecondarySideOptions;
   #heard: Heard | undefined;
   #answeredMs: number | undefined;
   #rootKey: Uint8Array | undefined;
   /** The state that is being received, and its records that this cluster needs to open it, by path. */
   #receiving: { readonly attempt: string; readonly core: Map<string, Uint8Array> } | undefined;
 
-  constructor(parts: ReplicationParts, effects: SecondaryEffects) {
-    this.#parts = parts;
-    this.#effects = effects;
+  constructor(role: ReplicationRole, options: SecondarySideOptions) {
+    this.#role = role;
+    this.#options = options;
   }
 
   /** When this node answered a heartbeat last. */
@@ -76,15 +84,15 @@ export class SecondarySide implements SecondaryCluster {
   }
 
   state(): ReplicationState | undefined {
-    return this.#parts.role.isActive ? this.#parts.storage.machine.replication : undefined;
+    return this.#role.activeState;
   }
 
   level(): FeatureLevel {
-    return this.#parts.storage.machine.featureLevel;
+    return this.#options.storage.machine.featureLevel;
   }
 
   digest({ index }: Cursor): bigint | undefined {
-    return this.#parts.storage.machine.scopeDigestAt(index);
+    return this.#options.storage.machine.scopeDigestAt(index);
   }
 
   rootKey(key: Uint8Array): void {
@@ -99,7 +107,7 @@ export class SecondarySide implements SecondaryCluster {
   }
 
   async propose(step: ReplicationStep): Promise<Proposed> {
-    const { log } = this.#parts;
+    const { log } = this.#options;
     try {
       if (step.kind === 'swap') return await this.#swap(step);
       const completed = await this.#completed(step);
@@ -108,7 +116,7 @@ export class SecondarySide implements SecondaryCluster {
         this.wantsWholeState = true;
         return 'conflict';
       }
-      return (await commitStep(this.#parts, completed)).outcome;
+      return await this.#role.commit(completed);
     } catch (error) {
       const isUsual = error instanceof StoreError;
       log[isUsual ? 'info' : 'error']({ step: step.kind, reason: reasonOf(error) }, 'a step of replication was not committed');
@@ -118,7 +126,7 @@ export class SecondarySide implements SecondaryCluster {
   }
 
   mayAnswer(): boolean {
-    return !this.isPromoting && this.#parts.storage.holdsLease();
+    return !this.isPromoting && this.#options.storage.holdsLease();
   }
 
   answered(nowMs: number): void {
@@ -126,27 +134,27 @@ export class SecondarySide implements SecondaryCluster {
   }
 
   counted(): void {
-    this.#effects.counted();
+    void this.#keepCounted();
   }
 
   receiving(epochs: readonly Epoch[]): void {
-    this.#effects.diverged.receiving(epochs);
+    this.#options.diverged.receiving(epochs);
   }
 
   heard(position: ReportedPosition): void {
-    this.#heard = { ...position, heardMs: this.#parts.nowMs() };
+    this.#heard = { ...position, heardMs: this.#options.clock.nowMs() };
   }
 
   nodes(nodes: PrimaryNodes): void {
-    this.#effects.keepNodes(nodes);
+    void this.#options.credential.keepNodes(this.certificate, nodes);
   }
 
   get successionKey(): Uint8Array | undefined {
-    return this.#effects.succession.present;
+    return this.#options.succession.present;
   }
 
   unproven({ number }: EpochName): void {
-    this.#parts.log.error(
+    this.#options.log.error(
       { epoch: number },
       'the former primary names a later epoch without a proof, and this cluster goes on serving: demote one of the two',
     );
@@ -154,19 +162,19 @@ export class SecondarySide implements SecondaryCluster {
 
   async superseded(by: EpochName): Promise<void> {
     // A conflict: this cluster is no longer the primary of an older epoch, so there is nothing to end.
-    await commitStep(this.#parts, { kind: 'supersede', by });
+    await this.#role.commit({ kind: 'supersede', by });
   }
 
   /** Adds the seal of this cluster to a rekey, if it has its own. `unknown`: the root key of the rekey is not known. */
   async #completed(step: ReplicationStep): Promise<ReplicationStep | 'unknown'> {
     if (step.kind === 'stage') {
-      await this.#effects.diverged.staging(step);
+      await this.#options.diverged.staging(step);
       if (step.chunk === 0) this.#receiving = { attempt: step.attempt, core: new Map() };
       for (const { path, value } of step.records)
         if (transferredPaths.includes(path)) this.#receiving?.core.set(path, Buffer.from(value));
     }
     if (step.kind !== 'follow' || setSealOf(this.#localPrefixes) === 'shared') return step;
-    const local = await this.#parts.barrier.transfer.ownSealFor(step.writes);
+    const local = await this.#options.transfer.ownSealFor(step.writes);
     return local === 'unknown' ? local : { ...step, local };
   }
 
@@ -178,9 +186,9 @@ export class SecondarySide implements SecondaryCluster {
       throw new Error('the primary has sent no root key for its state');
     this.#rootKey = undefined; // the next connection must not wipe it while it is in use
     try {
-      await this.#effects.diverged.swapping();
+      await this.#options.diverged.swapping();
       for (let attempt = 0; attempt < swapAttemptsMax; attempt++) {
-        const { outcome } = await commitStep(this.#parts, await this.#completedSwap(step, { rootKey, records: receiving.core }));
+        const outcome = await this.#role.commit(await this.#completedSwap(step, { rootKey, records: receiving.core }));
         if (outcome === 'committed') this.wantsWholeState = false;
         if (outcome === 'committed' || !this.#isStaged(step)) return outcome;
         // A local record has changed since they were read.
@@ -194,11 +202,11 @@ export class SecondarySide implements SecondaryCluster {
 
   /** While the provider of the seal fails, waits for it: the state would have to be sent again as a whole. */
   async #completedSwap(step: Swap, foreign: ForeignKeys): Promise<Swap> {
-    const { barrier, storage, log } = this.#parts;
+    const { transfer, storage, log } = this.#options;
     for (let hasWaited = false; ; hasWaited = true) {
       const localReadAt = storage.machine.applied.appliedIndex;
       try {
-        return { ...step, local: await barrier.transfer.localRecords(this.#localPrefixes, foreign), localReadAt };
+        return { ...step, local: await transfer.localRecords(this.#localPrefixes, foreign), localReadAt };
       } catch (error) {
         if (!(error instanceof ProviderError) || !this.#isStaged(step)) throw error;
         if (!hasWaited) log.warn({ reason: reasonOf(error) }, 'the received state waits for the provider of the seal');
@@ -212,7 +220,30 @@ export class SecondarySide implements SecondaryCluster {
     return this.#receiving?.attempt === attempt && this.state()?.role === 'secondary';
   }
 
-  get #localPrefixes(): readonly string[] {
-    return this.#parts.storage.machine.replication?.local ?? [];
+  /**
+   * Stores that the fence of the present primary counts this cluster. From now on, the secondaries that this cluster had as a primary no
+   * longer count.
+   */
+  async #keepCounted(): Promise<void> {
+    const { certificate } = this;
+    const { credential, registry, log } = this.#options;
+    if (credential.present?.certificate === certificate && credential.present.isCounted === true) return;
+    try {
+      await forgetSecondaries(registry, this.#role); // first: once the credential says so, this is not done again
+      await credential.keepCounted(certificate);
+    } catch (error) {
+      log.warn({ reason: reasonOf(error) }, 'could not store that the primary counts this secondary');
+    }
   }
+
+  get #localPrefixes(): readonly string[] {
+    return this.#role.state?.local ?? [];
+  }
+}
+
+/** Forgets the secondaries of a former time as a primary. A cluster that has become the primary meanwhile keeps its new ones. */
+export async function forgetSecondaries(registry: StoredRegistry, role: ReplicationRole): Promise<void> {
+  await registry.change((present) =>
+    present.registrations.length === 0 || role.state?.role === 'primary' ? present : emptyRegistry,
+  );
 }

@@ -17,7 +17,7 @@ describe('the operation token of a secondary', () => {
   beforeEach(() => {
     store = memoryStore();
     nowMs = 1_000_000;
-    tokens = new OperationTokens({ store, utcMs: () => nowMs });
+    tokens = new OperationTokens(store, { dueMs: () => nowMs });
   });
 
   it('is stored as a hash', async () => {
@@ -29,7 +29,7 @@ describe('the operation token of a secondary', () => {
 
   it('is valid on the next active node, until it expires', async () => {
     const token = await tokens.issue();
-    const next = new OperationTokens({ store, utcMs: () => nowMs });
+    const next = new OperationTokens(store, { dueMs: () => nowMs });
     nowMs += operationTokenMs - 1;
     expect(await codeOf(next.use(token, 'reads', nothing))).to.equal('done');
     nowMs += 1;

@@ -16,7 +16,7 @@ describe('the stored credential of a secondary', () => {
     store = memoryStore();
     warnings = 0;
     const log = { warn: () => (warnings += 1) };
-    credential = new StoredPrimaryCredential({ barrier: { store }, log });
+    credential = new StoredPrimaryCredential(store, log);
   });
   const issued = async (address: string): Promise<PrimaryCredential> => {
     const { key, certificate, authority } = (await cluster.node(1)).identity;
@@ -47,7 +47,7 @@ describe('the stored credential of a secondary', () => {
 
   it('is gone on each node when one of them has forgotten it', async () => {
     const first = await issued('10.0.0.1:8201');
-    const other = new StoredPrimaryCredential({ barrier: { store }, log: { warn: () => undefined } });
+    const other = new StoredPrimaryCredential(store, { warn: () => undefined });
     await credential.write(first);
     expect(await other.read()).to.deep.equal(first);
     await credential.forget();

@@ -1,9 +1,20 @@
-import { ProviderError } from '@transitd/barrier';
-import type { CommitResult, ReplicatedRecord, ReplicationState, ReplicationStep, Transaction } from '@transitd/storage-fsm';
+import { type Barrier, ProviderError } from '@transitd/barrier';
+import type { Storage } from '@transitd/cluster';
+import { systemClock } from '@transitd/process';
+import { StoredRegistry } from '@transitd/replication';
+import {
+  type CommitResult,
+  memoryStore,
+  type ReplicatedRecord,
+  type ReplicationState,
+  type ReplicationStep,
+  type Transaction,
+} from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { until } from '../../../process/test/until.ts';
-import type { ReplicationParts } from '../../src/replication/replication-parts.ts';
+import { StoredPrimaryCredential } from '../../src/replication/primary-credential.ts';
+import { ReplicationRole } from '../../src/replication/replication-role.ts';
 import { SecondarySide } from '../../src/replication/secondary-side.ts';
 
 const [set, id] = ['01', '0a'].map((digits) => digits.repeat(16)) as [string, string];
@@ -36,19 +47,21 @@ class Received {
         return this.localRecords();
       },
     };
-    const parts = {
-      storage: {
-        ...{ machine: { replication, applied: { appliedIndex: 41 } }, replica: { commit } },
-        holdsLease: () => this.holdsLease,
-      },
-      barrier: { transfer },
-      role: { isActive: true },
-      log: pino({ level: 'silent' }),
-    } as unknown as ReplicationParts;
+    const storage = {
+      ...{ machine: { replication, applied: { appliedIndex: 41 } }, replica: { commit } },
+      holdsLease: () => this.holdsLease,
+    } as unknown as Storage;
     const none = async () => undefined;
-    const diverged = { receiving: () => undefined, staging: none, swapping: none };
-    const succession = { present: undefined };
-    this.side = new SecondarySide(parts, { diverged, succession, keepNodes: () => undefined, counted: () => undefined });
+    this.side = new SecondarySide(new ReplicationRole(storage, { isActive: true }), {
+      storage,
+      transfer: transfer as unknown as Barrier['transfer'],
+      diverged: { receiving: () => undefined, staging: none, swapping: none },
+      succession: { present: undefined },
+      credential: new StoredPrimaryCredential(memoryStore(), { warn: () => undefined }),
+      registry: new StoredRegistry(memoryStore()),
+      clock: systemClock,
+      log: pino({ level: 'silent' }),
+    });
   }
 
   async stage(attempt: string): Promise<void> {

@@ -12,6 +12,11 @@ export interface FenceSettings {
   readonly afterMs: number;
 }
 
+/** Milliseconds since an arbitrary moment. It never goes back. */
+export interface MonotonicClock {
+  nowMs(): number;
+}
+
 /** The shortest fence: a heartbeat may wait for several seconds behind data on a slow link. */
 export const fenceMsMin = 5_000;
 /** The longest fence: the request for a promotion lasts a fifth longer. */

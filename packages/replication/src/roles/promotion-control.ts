@@ -1,6 +1,6 @@
 import { type ReplicationState, StoreError } from '@transitd/storage-fsm';
 import { ReplicationError } from '../replication-error.ts';
-import { fenceOf } from './fence.ts';
+import { fenceOf, type MonotonicClock } from './fence.ts';
 import { type PromotionDecision, type PromotionRefusal, promotionOf, type ReportedPosition } from './promotion.ts';
 
 /** Attempts at a promotion while the last entries of the primary still arrive. */
@@ -43,8 +43,7 @@ export interface PromotableCluster<Report extends object> {
 export interface PromotionSettings {
   /** The primary counts as alive if it was heard within this time. */
   readonly recentMs: number;
-  /** Monotonic clock. */
-  readonly nowMs: () => number;
+  readonly clock: MonotonicClock;
 }
 
 /**
@@ -67,7 +66,7 @@ export class PromotionControl<Report extends object> {
   /** Another node may have heard the primary before this one became active. */
   noteTerm(): void {
     const term = this.#cluster.activeTerm();
-    if (term !== this.#activeTerm) this.#activeSinceMs = this.#settings.nowMs();
+    if (term !== this.#activeTerm) this.#activeSinceMs = this.#settings.clock.nowMs();
     this.#activeTerm = term;
   }
 
@@ -128,13 +127,13 @@ export class PromotionControl<Report extends object> {
   }
 
   async #decision(force: boolean): Promise<PromotionDecision> {
-    const { recentMs, nowMs } = this.#settings;
+    const { recentMs, clock } = this.#settings;
     const isCounted = await this.#cluster.isCounted();
     const state = this.#cluster.state();
     if (state === undefined) return { kind: 'refuse', reason: 'not_secondary' };
     this.noteTerm();
     const { lastHeard, answeredMs } = this.#cluster.secondary;
-    const sinceMs = (ms = Number.NEGATIVE_INFINITY): number => nowMs() - Math.max(ms, this.#activeSinceMs);
+    const sinceMs = (ms = Number.NEGATIVE_INFINITY): number => clock.nowMs() - Math.max(ms, this.#activeSinceMs);
     return promotionOf({
       ...{ state, recentMs, fence: fenceOf(state), isCounted, primary: lastHeard, force },
       silentMs: sinceMs(lastHeard?.heardMs),

@@ -8,19 +8,16 @@ import {
 } from '@transitd/storage-fsm';
 import { following } from '../registry/registry.ts';
 import type { StoredRegistry } from '../registry/stored-registry.ts';
-import { Contacts, fenceOf, mayAccept } from './fence.ts';
+import { Contacts, fenceOf, type MonotonicClock, mayAccept } from './fence.ts';
 
-export interface WriteFenceParts {
-  readonly storage: {
-    readonly machine: Pick<KeyValueMachine, 'replication'>;
-    readonly driver: { status(): { readonly term: number } };
-    /** When this node last noticed that its monotonic clock had stood still. */
-    clockJumpedMs(): number;
-  };
-  readonly registry: Pick<StoredRegistry, 'current' | 'isRead' | 'refresh'>;
-  /** Monotonic clock, in milliseconds. */
-  readonly nowMs: () => number;
+interface FencedStorage {
+  readonly machine: Pick<KeyValueMachine, 'replication'>;
+  readonly driver: { status(): { readonly term: number } };
+  /** When this node last noticed that its monotonic clock had stood still. */
+  clockJumpedMs(): number;
 }
+
+type ReadRegistry = Pick<StoredRegistry, 'current' | 'isRead' | 'refresh'>;
 
 /** Refuses transactions of a cluster whose role in replication does not permit them. */
 export interface Fence {
@@ -55,19 +52,23 @@ export interface FenceStatus {
  * such as the list of secondaries, can be written at any time: revoking a secondary opens the fence.
  */
 export class WriteFence {
-  readonly #parts: WriteFenceParts;
+  readonly #storage: FencedStorage;
+  readonly #registry: ReadRegistry;
+  readonly #clock: MonotonicClock;
   #contacts: { readonly epoch: EpochName; readonly contacts: Contacts } | undefined;
   /** The term in which this node has read which secondaries there are: it may not have applied earlier what it must know as the leader. */
   #readInTerm: number | undefined;
 
-  constructor(parts: WriteFenceParts) {
-    this.#parts = parts;
+  constructor(storage: FencedStorage, registry: ReadRegistry, clock: MonotonicClock) {
+    this.#storage = storage;
+    this.#registry = registry;
+    this.#clock = clock;
   }
 
   /** Reads the secondaries once in each term. Call it on an unsealed node that has become active. @throws StoreError, CodecError */
   async activated(term: number): Promise<void> {
-    if (this.#readInTerm === term && this.#parts.registry.isRead) return;
-    await this.#parts.registry.refresh();
+    if (this.#readInTerm === term && this.#registry.isRead) return;
+    await this.#registry.refresh();
     this.#readInTerm = term;
   }
 
@@ -78,7 +79,7 @@ export class WriteFence {
 
   /** Returns why the transaction may not be accepted or acknowledged now; undefined if it may. */
   refusal(transaction: Transaction): string | undefined {
-    const { replication } = this.#parts.storage.machine;
+    const { replication } = this.#storage.machine;
     if (replication?.fenceMs === undefined) return undefined;
     if (replication.role === 'superseded') return 'another cluster of the set was promoted';
     if (replication.role !== 'primary' || isLocalChange(transaction, replication)) return undefined;
@@ -93,7 +94,7 @@ export class WriteFence {
   }
 
   get status(): FenceStatus {
-    const { storage, registry, nowMs } = this.#parts;
+    const [storage, registry] = [this.#storage, this.#registry];
     const { replication } = storage.machine;
     const fence = replication && fenceOf(replication);
     if (fence === undefined || replication?.role !== 'primary') return { state: 'off' };
@@ -105,7 +106,7 @@ export class WriteFence {
     const silent = contacts.mostSilent(secondaries);
     if (silent === undefined) return { state: 'open', afterMs };
     const { secondary, sinceMs } = silent;
-    const time = nowMs();
+    const time = this.#clock.nowMs();
     // The monotonic clock stands still while the machine is suspended: what was heard before may be older than it seems.
     const isDatable = sinceMs !== undefined && sinceMs > storage.clockJumpedMs();
     const isOpen = isDatable && mayAccept(fence, { contacts, secondaries, nowMs: time });
@@ -113,7 +114,7 @@ export class WriteFence {
   }
 
   #presentContacts(): Contacts | undefined {
-    const epoch = this.#parts.storage.machine.replication?.epochs.at(-1);
+    const epoch = this.#storage.machine.replication?.epochs.at(-1);
     if (epoch === undefined) return undefined;
     if (this.#contacts === undefined || !sameEpoch(this.#contacts.epoch, epoch))
       this.#contacts = { epoch, contacts: new Contacts(epoch) };

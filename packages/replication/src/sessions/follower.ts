@@ -1,16 +1,9 @@
-import {
-  type Cursor,
-  cursorOf,
-  type FeatureLevel,
-  type ReplicationState,
-  type ReplicationStep,
-  sameEpoch,
-} from '@transitd/storage-fsm';
+import { type Cursor, cursorOf, type ReplicationState, type ReplicationStep, sameEpoch } from '@transitd/storage-fsm';
 import { proofOf } from '../roles/meeting.ts';
 import type { Frame } from '../stream/frame.ts';
 import { joinOutcomes } from '../stream/join-outcomes.ts';
 import type { Outcome } from '../stream/outcome.ts';
-import type { Proposed, StopReason } from './session-ports.ts';
+import type { Proposed, SecondaryCluster, StopReason } from './session-ports.ts';
 
 /**
  * `propose`: commit the step, then call `settled`. To a `swap` the caller adds the local records, because encrypting them needs keys.
@@ -23,17 +16,8 @@ export type FollowerAction =
   | { readonly kind: 'stop'; readonly why: StopReason }
   | { readonly kind: 'wait' };
 
-export interface FollowerParts {
-  readonly state: () => ReplicationState;
-  /** The feature level of this cluster. */
-  readonly level: () => FeatureLevel;
-  /** Whether an operator has asked for the whole state. */
-  readonly wantsWholeState: () => boolean;
-  /** The digest of this cluster's replicated records at its position, if it is known. */
-  readonly digest: (at: Cursor) => bigint | undefined;
-  /** Number of frames that may wait while a step is being committed. A primary that sends more does not respect the window. */
-  readonly queueMax: number;
-}
+/** The part of a {@link SecondaryCluster} that decides about frames. */
+type FollowingCluster = Pick<SecondaryCluster, 'state' | 'level' | 'wantsWholeState' | 'digest' | 'successionKey'>;
 
 const wait: FollowerAction = { kind: 'wait' };
 
@@ -47,20 +31,23 @@ const stepBytesMax = 2 ** 20;
  * the position.
  */
 export class Follower {
-  readonly #parts: FollowerParts;
+  readonly #cluster: FollowingCluster;
+  readonly #queueMax: number;
   readonly #queue: Frame[] = [];
   #committing = false;
   #state: (Frame & { kind: 'state' }) | undefined;
   /** The position of this cluster at the hello. A step of an earlier connection may commit after it. */
   #greetedAt: Cursor | undefined;
 
-  constructor(parts: FollowerParts) {
-    this.#parts = parts;
+  /** @param queueMax - frames that may wait while a step is being committed; a primary that sends more does not respect the window */
+  constructor(cluster: FollowingCluster, queueMax: number) {
+    this.#cluster = cluster;
+    this.#queueMax = queueMax;
   }
 
-  /** @param key - the key of the set; undefined if this cluster cannot read it */
-  hello(key?: Uint8Array): Frame {
-    const state = this.#parts.state();
+  hello(): Frame {
+    const { successionKey: key, wantsWholeState } = this.#cluster;
+    const state = this.#present();
     const cursor = cursorOf(state);
     this.#greetedAt = cursor;
     return {
@@ -68,13 +55,13 @@ export class Follower {
       set: state.set,
       cursor,
       ...(cursor !== undefined && key !== undefined && { proof: proofOf(key, state.set, cursor) }),
-      wantsWholeState: this.#parts.wantsWholeState(),
-      level: this.#parts.level(),
+      wantsWholeState,
+      level: this.#cluster.level(),
     };
   }
 
   received(frame: Frame): FollowerAction {
-    if (this.#queue.length >= this.#parts.queueMax) return { kind: 'reconnect', why: 'overflow' };
+    if (this.#queue.length >= this.#queueMax) return { kind: 'reconnect', why: 'overflow' };
     this.#queue.push(frame);
     return this.#committing ? wait : this.#next();
   }
@@ -119,7 +106,7 @@ export class Follower {
   }
 
   #welcomed({ epochs }: Frame & { kind: 'welcome' }): FollowerAction {
-    const from = cursorOf(this.#parts.state());
+    const from = cursorOf(this.#present());
     const newest = epochs.at(-1);
     if (from === undefined || newest === undefined) return { kind: 'reconnect', why: 'gap' };
     if (sameEpoch(from, newest)) return wait;
@@ -128,7 +115,7 @@ export class Follower {
 
   /** Receives a whole state only of a primary in this cluster's epoch or a later one: the swap to any other one would have no effect. */
   #offered(frame: Frame & { kind: 'state' }): FollowerAction {
-    const [own, newest] = [cursorOf(this.#parts.state()), frame.epochs.at(-1)];
+    const [own, newest] = [cursorOf(this.#present()), frame.epochs.at(-1)];
     const isOlder = own !== undefined && newest !== undefined && newest.number <= own.number && !sameEpoch(own, newest);
     if (isOlder) return this.#older(own);
     this.#state = frame;
@@ -154,7 +141,7 @@ export class Follower {
   }
 
   #follow(frame: Frame & { kind: 'outcome' }): FollowerAction {
-    const at = cursorOf(this.#parts.state());
+    const at = cursorOf(this.#present());
     if (at === undefined || !sameEpoch(at, frame.epoch)) return { kind: 'reconnect', why: 'other_epoch' };
     if (frame.to <= at.index) return wait;
     if (frame.from !== at.index) return { kind: 'reconnect', why: 'gap' };
@@ -176,10 +163,16 @@ export class Follower {
   }
 
   #compare({ at, digest }: Frame & { kind: 'checkpoint' }): FollowerAction {
-    const own = cursorOf(this.#parts.state());
+    const own = cursorOf(this.#present());
     if (own === undefined || !sameEpoch(own, at) || own.index !== at.index) return wait;
-    const ownDigest = this.#parts.digest(own);
+    const ownDigest = this.#cluster.digest(own);
     return ownDigest === undefined || ownDigest === digest ? wait : { kind: 'stop', why: 'digest_differs' };
+  }
+
+  #present(): ReplicationState {
+    const state = this.#cluster.state();
+    if (state === undefined) throw new TypeError('this node is not the active one');
+    return state;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { LogIndex } from '@transitd/raft-core';
 import { type Cursor, continues, type FeatureLevel, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
+import type { MonotonicClock } from '../roles/fence.ts';
 import { type Claim, claimOf, judgeClaim } from '../roles/meeting.ts';
 import type { Frame, HelloRefusal } from '../stream/frame.ts';
 import { encodeFrame } from '../stream/frame-codec.ts';
@@ -20,8 +21,7 @@ export interface PrimarySessionParts {
   readonly registered: () => Promise<void>;
   readonly wire: Wire;
   readonly limits: SessionLimits;
-  /** Monotonic clock. */
-  readonly nowMs: () => number;
+  readonly clock: MonotonicClock;
   /** Called once. */
   readonly onEnd: (end: SessionEnd) => void;
 }
@@ -49,7 +49,7 @@ export class PrimarySession {
 
   constructor(parts: PrimarySessionParts) {
     this.#parts = parts;
-    this.#startMs = parts.nowMs();
+    this.#startMs = parts.clock.nowMs();
     this.#heardMs = this.#startMs;
   }
 
@@ -59,13 +59,13 @@ export class PrimarySession {
 
   /** `acknowledged` is undefined until the secondary has reported a position on this connection. */
   status(): { readonly acknowledged: Cursor | undefined; readonly lag: Lag; readonly silentMs: number } {
-    const nowMs = this.#parts.nowMs();
+    const nowMs = this.#parts.clock.nowMs();
     return { acknowledged: this.#acknowledged, lag: this.#lag.at(nowMs), silentMs: nowMs - this.#heardMs };
   }
 
   received(frame: Frame): void {
     if (this.#hasEnded) return;
-    this.#heardMs = this.#parts.nowMs();
+    this.#heardMs = this.#parts.clock.nowMs();
     if (frame.kind === 'ack') this.#onAck(frame);
     else if (frame.kind === 'staged' && this.#transfer !== undefined) this.#transfer.staged(frame);
     else if ((frame.kind === 'hello' || frame.kind === 'announce') && !this.#isGreeted) {
@@ -87,7 +87,7 @@ export class PrimarySession {
   /** Sends what was applied since the last call, as far as the secondary keeps up. */
   progress(): void {
     if (this.#hasEnded) return;
-    const { cluster, wire, limits, nowMs } = this.#parts;
+    const { cluster, wire, limits, clock } = this.#parts;
     const state = cluster.state();
     if (state === undefined) {
       this.#end({ why: 'not_active' });
@@ -97,7 +97,7 @@ export class PrimarySession {
       this.#refuse('level');
       return;
     }
-    this.#lag.known(cluster.position(), nowMs());
+    this.#lag.known(cluster.position(), clock.nowMs());
     if (this.#sender === undefined || wire.unsentBytes > limits.unsentBytesMax) return;
     const frames = this.#sender.frames(state);
     if (frames === 'behind') {
@@ -113,9 +113,9 @@ export class PrimarySession {
 
   tick(): void {
     if (this.#hasEnded) return;
-    const { cluster, wire, limits, nowMs } = this.#parts;
-    const stallMs = nowMs() - (this.#transfer?.progressMs ?? nowMs());
-    if (nowMs() - this.#heardMs > limits.silentMsMax || stallMs > limits.stallMsMax) {
+    const { cluster, wire, limits, clock } = this.#parts;
+    const stallMs = clock.nowMs() - (this.#transfer?.progressMs ?? clock.nowMs());
+    if (clock.nowMs() - this.#heardMs > limits.silentMsMax || stallMs > limits.stallMsMax) {
       this.#end({ why: 'silent' });
       return;
     }
@@ -128,11 +128,11 @@ export class PrimarySession {
   }
 
   #heartbeat(state: ReplicationState): void {
-    const { cluster, nowMs } = this.#parts;
+    const { cluster, clock } = this.#parts;
     const epoch = state.epochs.at(-1);
     if (epoch === undefined) return;
     const at = { number: epoch.number, id: epoch.id, index: cluster.position() };
-    this.#sentMs = nowMs();
+    this.#sentMs = clock.nowMs();
     const { restoredAt } = state;
     this.#send({ kind: 'heartbeat', at, sentMs: this.#sentMs, demoted: state.role === 'demoted', restoredAt });
     if (this.#sender?.sent !== at.index || this.#checkpoint !== undefined) return;
@@ -209,7 +209,7 @@ export class PrimarySession {
   }
 
   async #sendState(): Promise<void> {
-    const { cluster, limits, wire, nowMs } = this.#parts;
+    const { cluster, limits, wire, clock } = this.#parts;
     const snapshot = await cluster.wholeState();
     const epoch = snapshot?.state.epochs.at(-1);
     if (snapshot === undefined || epoch === undefined) {
@@ -221,7 +221,7 @@ export class PrimarySession {
     const { index } = snapshot;
     const hold = cluster.outcomes.hold(index);
     try {
-      this.#transfer = new StateTransfer({ limits, wire, nowMs, send: (frame) => this.#send(frame) });
+      this.#transfer = new StateTransfer({ limits, wire, clock, send: (frame) => this.#send(frame) });
       this.#send({ kind: 'nodes', ...cluster.nodes() });
       const rootKey = await cluster.rootKey();
       this.#send({ kind: 'key', rootKey });

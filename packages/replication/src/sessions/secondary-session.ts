@@ -1,5 +1,6 @@
 import type { LogIndex } from '@transitd/raft-core';
 import { cursorOf, type ReplicationState } from '@transitd/storage-fsm';
+import type { MonotonicClock } from '../roles/fence.ts';
 import { type Claim, claimOf, judgeClaim } from '../roles/meeting.ts';
 import type { Frame } from '../stream/frame.ts';
 import { encodeFrame } from '../stream/frame-codec.ts';
@@ -11,8 +12,7 @@ export interface SecondarySessionParts {
   readonly cluster: SecondaryCluster;
   readonly wire: Wire;
   readonly limits: SessionLimits;
-  /** Monotonic clock. */
-  readonly nowMs: () => number;
+  readonly clock: MonotonicClock;
   /** Called once. */
   readonly onEnd: (end: SessionEnd) => void;
 }
@@ -48,35 +48,29 @@ export class SecondarySession {
   #hasEnded = false;
 
   constructor(parts: SecondarySessionParts) {
-    const { cluster, limits, nowMs } = parts;
+    const { cluster, limits, clock } = parts;
     this.#parts = parts;
-    this.#heardMs = nowMs();
-    this.#follower = new Follower({
-      state: () => this.#state(),
-      level: () => cluster.level(),
-      wantsWholeState: () => cluster.wantsWholeState,
-      digest: (at) => cluster.digest(at),
-      queueMax: limits.framesMax + otherFramesMax,
-    });
+    this.#heardMs = clock.nowMs();
+    this.#follower = new Follower(cluster, limits.framesMax + otherFramesMax);
     const state = cluster.state();
     const epoch = state?.epochs.at(-1);
     this.#lag.applied(state?.index ?? 0);
     if (state === undefined) this.#end({ why: 'not_active' });
-    else if (state.role === 'secondary') this.#send(this.#follower.hello(cluster.successionKey));
+    else if (state.role === 'secondary') this.#send(this.#follower.hello());
     else if (epoch === undefined) this.#end({ why: 'not_active' });
     else this.#send({ kind: 'announce', ...claimOf(state.set, epoch, cluster.successionKey) });
   }
 
   status(): SecondaryStatus {
-    const nowMs = this.#parts.nowMs();
+    const nowMs = this.#parts.clock.nowMs();
     const [isWelcome, hasCaughtUp] = [this.#isWelcome, this.#hasCaughtUp];
     return { isWelcome, hasCaughtUp, lag: this.#lag.at(nowMs), silentMs: nowMs - this.#heardMs };
   }
 
   received(frame: Frame): void {
     if (this.#hasEnded) return;
-    const { cluster, nowMs } = this.#parts;
-    this.#heardMs = nowMs();
+    const { cluster, clock } = this.#parts;
+    this.#heardMs = clock.nowMs();
     const state = cluster.state();
     if (state === undefined) {
       this.#end({ why: 'not_active' });
@@ -99,7 +93,7 @@ export class SecondarySession {
       if (frame.kind === 'welcome') cluster.counted();
       if (frame.kind === 'state') cluster.receiving(frame.epochs);
       this.#isWelcome ||= frame.kind === 'welcome' || frame.kind === 'state';
-      if (frame.kind === 'outcome') this.#lag.known(frame.to, nowMs());
+      if (frame.kind === 'outcome') this.#lag.known(frame.to, clock.nowMs());
       this.#act(this.#follower.received(frame));
     }
   }
@@ -114,19 +108,19 @@ export class SecondarySession {
   }
 
   tick(): void {
-    const { limits, nowMs } = this.#parts;
-    if (nowMs() - this.#heardMs > limits.silentMsMax) this.#end({ why: 'silent' });
+    const { limits, clock } = this.#parts;
+    if (clock.nowMs() - this.#heardMs > limits.silentMsMax) this.#end({ why: 'silent' });
     else if (this.#parts.cluster.state() === undefined) this.#end({ why: 'not_active' });
   }
 
   #heartbeat({ at, sentMs, demoted, restoredAt }: Frame & { kind: 'heartbeat' }, state: ReplicationState): void {
-    const { cluster, nowMs } = this.#parts;
-    this.#lag.known(at.index, nowMs());
+    const { cluster, clock } = this.#parts;
+    this.#lag.known(at.index, clock.nowMs());
     this.#firstHeard ??= at.index;
     this.#noteApplied(state);
     cluster.heard({ at, demoted, restoredAt });
     if (!cluster.mayAnswer()) return;
-    cluster.answered(nowMs());
+    cluster.answered(clock.nowMs());
     this.#send({ kind: 'ack', at: cursorOf(state), echoMs: sentMs });
   }
 
@@ -176,12 +170,6 @@ export class SecondarySession {
     if (epochs.length === 0) return;
     this.#lag.applied(index);
     this.#hasCaughtUp ||= this.#firstHeard !== undefined && index >= this.#firstHeard;
-  }
-
-  #state(): ReplicationState {
-    const state = this.#parts.cluster.state();
-    if (state === undefined) throw new TypeError('this node is not the active one');
-    return state;
   }
 
   #send(frame: Frame): void {

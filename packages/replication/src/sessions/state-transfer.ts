@@ -1,11 +1,11 @@
+import type { MonotonicClock } from '../roles/fence.ts';
 import type { Frame } from '../stream/frame.ts';
 import type { SessionLimits, Wire } from './session-ports.ts';
 
 export interface StateTransferParts {
   readonly limits: Pick<SessionLimits, 'framesMax' | 'unsentBytesMax'>;
   readonly wire: Pick<Wire, 'unsentBytes'>;
-  /** Monotonic clock. */
-  readonly nowMs: () => number;
+  readonly clock: MonotonicClock;
   readonly send: (frame: Frame) => void;
 }
 
@@ -21,7 +21,7 @@ export class StateTransfer {
 
   constructor(parts: StateTransferParts) {
     this.#parts = parts;
-    this.#progressMs = parts.nowMs();
+    this.#progressMs = parts.clock.nowMs();
   }
 
   /** When the secondary last staged a frame. Undefined once everything was sent, or the transfer has ended. */
@@ -47,7 +47,7 @@ export class StateTransfer {
   staged({ attempt, chunk }: Frame & { kind: 'staged' }): void {
     if (attempt !== this.#attempt || chunk < this.#staged || chunk >= this.#sent) return;
     this.#staged = chunk + 1;
-    if (this.#progressMs !== undefined) this.#progressMs = this.#parts.nowMs();
+    if (this.#progressMs !== undefined) this.#progressMs = this.#parts.clock.nowMs();
     this.continue();
   }
 

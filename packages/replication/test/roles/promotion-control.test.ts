@@ -32,7 +32,7 @@ function node() {
       clock.nowMs += ms;
     },
   } satisfies PromotableCluster<Promote>;
-  const control = new PromotionControl<Promote>(cluster, { recentMs: 10_000, nowMs: () => clock.nowMs });
+  const control = new PromotionControl<Promote>(cluster, { recentMs: 10_000, clock: { nowMs: () => clock.nowMs } });
   return { clock, cluster, control, commits, committed };
 }
 

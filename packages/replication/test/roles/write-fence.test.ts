@@ -14,15 +14,13 @@ async function fence() {
   };
   const registrations = [{ secondary: 'west', cluster: 'w', certificate: 'aa', follows: true }];
   const current: Registry = { activations: [], registrations, ended: [] };
-  const made = new WriteFence({
-    storage: {
-      machine: { replication },
-      driver: { status: () => ({ term: clock.term }) },
-      clockJumpedMs: () => clock.jumpedMs,
-    },
-    registry: { current, isRead: true, refresh: async () => undefined },
-    nowMs: () => clock.nowMs,
-  });
+  const storage = {
+    machine: { replication },
+    driver: { status: () => ({ term: clock.term }) },
+    clockJumpedMs: () => clock.jumpedMs,
+  };
+  const registry = { current, isRead: true, refresh: async () => undefined };
+  const made = new WriteFence(storage, registry, { nowMs: () => clock.nowMs });
   await made.activated(clock.term);
   return { clock, made };
 }

@@ -17,7 +17,7 @@ export class Link {
   readonly secondary: SecondarySession;
 
   constructor(primary: TestPrimary, secondary: TestSecondary, id = 'east', own = limits) {
-    const shared = { limits: own, nowMs: () => this.nowMs };
+    const shared = { limits: own, clock: { nowMs: () => this.nowMs } };
     this.primary = new PrimarySession({
       ...shared,
       ...{ secondary: id, cluster: primary, registered: () => primary.registered(id), wire: this.#wire(this.toSecondary, '>') },

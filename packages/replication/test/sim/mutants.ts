@@ -225,7 +225,7 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     name: 'a primary counts the contact with a secondary from the arrival of the answer',
     file: primarySession,
     find: 'cluster.answered(secondary, echoMs, own)',
-    replace: 'cluster.answered(secondary, this.#parts.nowMs(), own)',
+    replace: 'cluster.answered(secondary, this.#parts.clock.nowMs(), own)',
   },
   {
     name: 'a position of another history counts as acknowledged',
@@ -284,7 +284,7 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'a secondary forgets that it answered a heartbeat',
     file: secondarySession,
-    find: '    cluster.answered(nowMs());\n',
+    find: '    cluster.answered(clock.nowMs());\n',
     replace: '',
   },
   {
@@ -309,13 +309,13 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     name: 'the fence is open before the secondaries are read',
     file: writeFence,
     find: 'registry.isRead && this.#readInTerm === storage.driver.status().term',
-    replace: 'nowMs() > 0',
+    replace: 'this.#clock.nowMs() > 0',
   },
   {
     name: 'the fence reads the secondaries once',
     file: writeFence,
-    find: '    if (this.#readInTerm === term && this.#parts.registry.isRead) return;\n    await',
-    replace: '    if (!this.#parts.registry.isRead) await',
+    find: '    if (this.#readInTerm === term && this.#registry.isRead) return;\n    await',
+    replace: '    if (!this.#registry.isRead) await',
   },
   {
     name: 'the fence keeps the contacts of an earlier epoch',

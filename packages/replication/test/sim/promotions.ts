@@ -97,7 +97,7 @@ export class Promotions {
   #controlOf(site: Site, { node }: ActiveNode): PromotionControl<MadePromotion> {
     const known = this.#controls.get(node);
     if (known !== undefined) return known;
-    const control = new PromotionControl(this.#cluster(site, node), { recentMs, nowMs: () => site.nowMs() });
+    const control = new PromotionControl(this.#cluster(site, node), { recentMs, clock: site });
     this.#controls.set(node, control);
     return control;
   }

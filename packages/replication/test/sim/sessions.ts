@@ -125,14 +125,14 @@ export class Sessions {
     const connection = { secondary, primary };
     this.#connections.add(connection);
     primary.session = new PrimarySession({
-      ...{ secondary: site.name, cluster: this.#primaryCluster(primary), limits, nowMs: () => to.nowMs() },
+      ...{ secondary: site.name, cluster: this.#primaryCluster(primary), limits, clock: to },
       registered: () => to.register(site.name),
       wire: this.#wire(connection, primary, secondary),
       onEnd: (end) => this.#ended(connection, primary, end),
     });
     let hasEnded = false; // it may end before it is constructed
     const session = new SecondarySession({
-      ...{ cluster: this.#secondaryCluster(secondary), limits, nowMs: () => site.nowMs() },
+      ...{ cluster: this.#secondaryCluster(secondary), limits, clock: site },
       wire: this.#wire(connection, secondary, primary),
       onEnd: (end) => {
         hasEnded = true;

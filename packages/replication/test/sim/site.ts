@@ -327,7 +327,7 @@ export class Site {
     const registry = new KnownRegistry(this.#registered, delay);
     const driver = { status: () => ({ term: this.#term }) };
     const storage = { machine: this.machine, driver, clockJumpedMs: () => this.#jumpedMs };
-    const fence = new WriteFence({ storage, registry, nowMs: () => this.nowMs() });
+    const fence = new WriteFence(storage, registry, this);
     return { fence, registry, secondary: { isPromoting: false, lastHeard: undefined, answeredMs: undefined } };
   }
 
