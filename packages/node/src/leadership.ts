@@ -8,6 +8,7 @@ import { type LeadershipChange, LeadershipHistory } from './reports/leadership-h
 /** The leaders that this node has known as a member, in the log, in the metrics and for its report. */
 export class Leadership {
   readonly #history: LeadershipHistory;
+  readonly #clock: Clock;
   #activeSince: Date | undefined;
 
   /** Follows the events from now on, before anything else that does. */
@@ -25,6 +26,7 @@ export class Leadership {
     readonly observer: NodeObserver;
     readonly clock: Clock;
   }) {
+    this.#clock = clock;
     this.#history = new LeadershipHistory(clock);
     const leadershipLog = new LeadershipLog({ log, names, clock });
     const leadershipObserver = new LeadershipObserver(observer, clock);
@@ -39,9 +41,9 @@ export class Leadership {
     });
   }
 
-  /** When this node began to lead or its services were loaded, whichever was later; undefined if it does not lead. */
-  get activeSince(): Date | undefined {
-    return this.#activeSince;
+  /** When this node began to lead or its services were loaded, whichever was later. Now, if it leads and that is not reported yet. */
+  get activeSince(): Date {
+    return this.#activeSince ?? new Date(this.#clock.utcMs());
   }
 
   get changes(): readonly LeadershipChange[] {

@@ -1,6 +1,10 @@
+import { MemberEvents } from '@transitd/cluster';
 import { noObserver } from '@transitd/process';
+import type { DriverStatus } from '@transitd/raft-core';
 import { expect } from 'chai';
+import { pino } from 'pino';
 import { TestClock } from '../../process/test/test-clock.ts';
+import { Leadership } from '../src/leadership.ts';
 import { LeadershipObserver } from '../src/leadership-observer.ts';
 
 describe('LeadershipObserver', () => {
@@ -27,5 +31,22 @@ describe('LeadershipObserver', () => {
       leadership.statusChanged({ role, ready });
     }
     expect(reports).to.deep.equal(['follower', 'candidate', 'leader', 'follower', 50]);
+  });
+});
+
+describe('the leadership of a member', () => {
+  it('began just now if the node leads and its engine has not reported that yet, and when it was reported afterwards', () => {
+    const [events, clock] = [new MemberEvents(), new TestClock()];
+    const names = { member: () => undefined };
+    const leadership = new Leadership({ events, names, clock, log: pino({ level: 'silent' }), observer: noObserver });
+    expect(leadership.activeSince.getTime()).to.equal(clock.utcMs());
+    const reportedMs = clock.utcMs();
+    const indexes = { lastIndex: 1, commitIndex: 1, transferTo: undefined };
+    events.emit('status', {
+      ...{ nodeId: 1, role: 'leader', term: 1, leader: 1, ready: true },
+      ...indexes,
+    } as unknown as DriverStatus);
+    clock.ms += 1000;
+    expect(leadership.activeSince.getTime()).to.equal(reportedMs);
   });
 });

@@ -100,7 +100,7 @@ export interface ReportedMember {
   readonly peers: Peers | undefined;
   readonly role: { readonly isActive: boolean; readonly verdict: StateComparison['verdict'] };
   readonly eligibility: { readonly readRole: ReadRole | undefined };
-  readonly leadership: { readonly activeSince: Date | undefined; readonly changes: readonly LeadershipChange[] };
+  readonly leadership: { readonly activeSince: Date; readonly changes: readonly LeadershipChange[] };
 }
 
 /** Makes this node's report on itself. */
