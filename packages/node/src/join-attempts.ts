@@ -36,7 +36,8 @@ export class JoinAttempts {
   #attempt: { readonly what: string; readonly ended: Promise<unknown> } | undefined;
   /** The attempts that this node makes by itself each second. Requests wait for their end instead of failing by chance. */
   #round: Promise<void> | undefined;
-  #closed = false;
+  /** Aborted when the node stops: ends the attempt in progress, and refuses new ones. */
+  readonly #stopping = new AbortController();
   readonly #logLimit: LogLimit;
   /** Why the last attempt failed: another reason is logged at once. */
   #reason = '';
@@ -76,7 +77,7 @@ export class JoinAttempts {
   /** Runs one attempt at a time: two concurrent attempts would both create a node in one directory. */
   async #alone<T>(what: string, task: () => Promise<T>): Promise<T> {
     if (this.#attempt !== undefined) throw new StoreError('busy', `this node is already being ${this.#attempt.what}`);
-    if (this.#closed) throw new StoreError('stopped', 'this node is stopping');
+    this.#stopping.signal.throwIfAborted();
     const ended = task();
     this.#attempt = { what, ended };
     try {
@@ -142,7 +143,8 @@ export class JoinAttempts {
   async #prepare(target: JoinTarget): Promise<Joining> {
     const { seal, config, api } = this.#parts;
     this.#candidate ??= await newCandidate();
-    return Joining.prepare({ seal, config, apiAddress: api.url, candidate: this.#candidate, ...target });
+    const { signal: stopping } = this.#stopping;
+    return Joining.prepare({ seal, config, apiAddress: api.url, candidate: this.#candidate, stopping, ...target });
   }
 
   /** Completes the join, or waits for the shares that it needs. */
@@ -206,7 +208,7 @@ export class JoinAttempts {
   }
 
   get #mayRetry(): boolean {
-    return this.#attempt === undefined && !this.#closed && this.#parts.api.isListening;
+    return this.#attempt === undefined && !this.#stopping.signal.aborted && this.#parts.api.isListening;
   }
 
   /**
@@ -229,9 +231,9 @@ export class JoinAttempts {
     }
   }
 
-  /** Refuses new attempts. */
+  /** Ends the attempt in progress, and refuses new ones. */
   close(): void {
-    this.#closed = true;
+    this.#stopping.abort(new StoreError('stopped', 'this node is stopping'));
   }
 
   /** Resolves when no attempt is in progress; never rejects. */
@@ -268,7 +270,7 @@ export class JoinAttempts {
       await joining.unseal(barrier);
       await services.loaded;
     } catch (error) {
-      if (this.#closed) throw new StoreError('stopped', 'this node is stopping');
+      this.#stopping.signal.throwIfAborted();
       this.#parts.log.warn(
         { reason: error instanceof Error ? error.message : String(error) },
         'this node has joined, but the shares given for the join do not unseal it: give it the current shares',

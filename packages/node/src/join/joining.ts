@@ -61,6 +61,8 @@ export class Joining {
   readonly #seal: SealConfig;
   readonly #pending: PendingJoin | undefined;
   readonly #abort: AbortController;
+  /** Aborted when this attempt closes or the node stops. */
+  readonly #ending: AbortSignal;
 
   private constructor(parts: {
     client: JoinClient;
@@ -68,15 +70,21 @@ export class Joining {
     seal: SealConfig;
     pending: PendingJoin | undefined;
     abort: AbortController;
+    ending: AbortSignal;
   }) {
     this.#client = parts.client;
     this.#nodeId = parts.nodeId;
     this.#seal = parts.seal;
     this.#pending = parts.pending;
     this.#abort = parts.abort;
+    this.#ending = parts.ending;
   }
 
-  /** Prepares a join. If the seal may be Shamir's, asks a leader for its terms, which the shares must fit. @throws ClusterError */
+  /**
+   * Prepares a join. If the seal may be Shamir's, asks a leader for its terms, which the shares must fit.
+   * @param stopping - aborted when the node stops
+   * @throws ClusterError
+   */
   static async prepare({
     config,
     seal,
@@ -84,12 +92,14 @@ export class Joining {
     leaders,
     ca,
     candidate,
+    stopping,
     nonVoter = config.non_voter,
   }: JoinTarget & {
     readonly config: Config;
     readonly seal: SealConfig;
     readonly apiAddress: string;
     readonly candidate: Candidate;
+    readonly stopping: AbortSignal;
   }): Promise<Joining> {
     if (config.cluster_addr === undefined)
       throw new ClusterError(
@@ -97,6 +107,7 @@ export class Joining {
         'this node has no cluster_addr in its configuration, so other nodes could not connect to it: set it and restart',
       );
     const abort = new AbortController();
+    const ending = AbortSignal.any([abort.signal, stopping]);
     const { nodeId, key, request } = candidate;
     const joiner = {
       id: nodeId,
@@ -107,12 +118,12 @@ export class Joining {
       levels: supportedLevels,
       request,
     };
-    const send = sendByHttp({ signal: abort.signal, ...(ca !== undefined && { ca }) });
+    const send = sendByHttp({ signal: ending, ...(ca !== undefined && { ca }) });
     const client = new JoinClient({ joiner, key, leaders, send, randomBytes });
     const types = sealTypesOf(seal);
     const terms = types.includes('shamir') ? (await client.prepare(types)).terms : undefined;
     const pending = terms?.type === 'shamir' ? new PendingJoin(terms) : undefined;
-    return new Joining({ client, nodeId, seal, pending, abort });
+    return new Joining({ client, nodeId, seal, pending, abort, ending });
   }
 
   /** Whether the join can be completed without shares. */
@@ -145,13 +156,19 @@ export class Joining {
     return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, membersAtJoin } };
   }
 
-  /** Unseals the new member with the shares of the join, once it has received the cluster's records. @throws BarrierError, StoreError */
+  /**
+   * Unseals the new member with the shares of the join, once it has received the cluster's records.
+   * @throws BarrierError, StoreError; another error when the node stops
+   */
   async unseal(barrier: Barrier): Promise<void> {
     const shares = this.#pending?.shares.given ?? [];
     if (shares.length === 0) return;
-    for (const endMs = performance.now() + recordsWithinMs; ; await pause(retryMs)) {
+    for (const endMs = performance.now() + recordsWithinMs; ; await pause(retryMs, undefined, { signal: this.#ending })) {
       try {
-        for (const share of barrier.state.initialized ? shares : []) await barrier.unseal(share);
+        for (const share of barrier.state.initialized ? shares : []) {
+          this.#ending.throwIfAborted(); // a barrier that was closed must not get its keys again
+          await barrier.unseal(share);
+        }
         if (!barrier.state.sealed || performance.now() > endMs) return;
       } catch (error) {
         // While the node replays the log from its beginning, it may first find an older seal, which other shares open.

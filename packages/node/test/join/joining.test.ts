@@ -256,4 +256,37 @@ describe('a node that joins a cluster', () => {
     await listening(apiOf(node), port);
     await until(() => second.member !== undefined);
   });
+
+  describe('and stops', () => {
+    /** Shorter than the waits that a stop must end, the shortest of which is 10 s. */
+    const stopMsMax = 5000;
+    const stopped = async (node: Node): Promise<number> => {
+      const startMs = performance.now();
+      await node.stop();
+      return performance.now() - startMs;
+    };
+
+    it('does not wait for records that its shares would unseal', async () => {
+      const { leader, shares } = await firstNode('shamir');
+      const second = await open('n2', 'shamir');
+      await second.join({ leaders: [leader] }, '127.0.0.1');
+      const unsealing = errorOf(second.unseal(shares[0] ?? new Uint8Array()));
+      await until(() => second.member !== undefined);
+      expect(await stopped(second)).to.be.below(stopMsMax);
+      expect(await unsealing)
+        .to.be.instanceOf(StoreError)
+        .with.property('code', 'stopped');
+      expect(second.member?.barrier.state.sealed).to.equal(true);
+    });
+
+    it('does not wait for an address that does not answer', async () => {
+      const called = Promise.withResolvers<void>();
+      const port = await listening(createServer(() => called.resolve()));
+      const second = await open('n2', 'shamir');
+      const joined = errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }, '127.0.0.1'));
+      await called.promise;
+      expect(await stopped(second)).to.be.below(stopMsMax);
+      expect(await joined).to.be.instanceOf(ClusterError);
+    });
+  });
 });
