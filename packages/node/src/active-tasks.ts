@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import { type AuditWriter, ensureAuditKey } from '@transitd/audit';
+import { ensureAuditKey } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
 import type { NodeRole } from '@transitd/cluster';
-import { type Logger, reasonOf } from '@transitd/process';
-import { recordedRotation } from './due-rotations.ts';
+import { reasonOf } from '@transitd/process';
+import { type Journal, recordedRotation } from './due-rotations.ts';
 import { sweepRemovedMounts } from './mounts/mount-sweep.ts';
 import type { Services } from './services.ts';
 
@@ -14,20 +14,15 @@ const correctionLimit = 5000;
 /** Maximum number of keys that one round rotates. */
 const rotationLimit = 1000;
 
-export interface ActiveTasksParts {
-  readonly services: Services;
-  readonly barrier: Barrier;
-  readonly log: Logger;
-  /** Absent if nothing is audited. */
-  readonly audit: AuditWriter | undefined;
-  readonly role: NodeRole;
-}
-
 /**
  * Runs one round of the active node's tasks: rotates the barrier key and keys that are due, and deletes invalid tokens and the records of
  * deleted keys and removed mounts. A task that fails is logged and retried in the next round; the other tasks still run.
  */
-export async function runActiveTasks({ services, barrier, role, log, audit }: ActiveTasksParts): Promise<void> {
+export async function runActiveTasks(
+  services: Services,
+  { barrier, role }: { readonly barrier: Barrier; readonly role: NodeRole },
+  { log, audit }: Journal,
+): Promise<void> {
   const attempt = async (name: string, task: () => Promise<unknown>): Promise<void> => {
     try {
       await task();
@@ -57,7 +52,7 @@ export async function runActiveTasks({ services, barrier, role, log, audit }: Ac
     if (engine === undefined) continue;
     await attempt('use key material that secondary clusters have confirmed', () => engine.useConfirmed());
     await attempt('rotate keys that are due', async () => {
-      const { failed } = await engine.rotateDue(rotationLimit, recordedRotation({ mount, services, audit, log }));
+      const { failed } = await engine.rotateDue(rotationLimit, recordedRotation(mount, services, { log, audit }));
       const [first] = failed;
       if (first !== undefined)
         log.warn(

@@ -7,12 +7,11 @@ import type { Services } from './services.ts';
 /** The only member of the entries' data. A request cannot have it. */
 const schema = { type: 'object', properties: { automatic: { type: 'boolean' } } } as const;
 
-export interface DueRotationsParts {
-  readonly mount: Mount;
-  readonly services: Pick<Services, 'auditKey'>;
+/** Where a node records what it does without a request. */
+export interface Journal {
+  readonly log: Logger;
   /** Absent if nothing is audited. */
   readonly audit: AuditWriter | undefined;
-  readonly log: Logger;
 }
 
 /**
@@ -20,7 +19,7 @@ export interface DueRotationsParts {
  * with `automatic` in the data. As for requests, nothing is done unless the request entry is written.
  */
 export const recordedRotation =
-  ({ mount, services: { auditKey }, audit, log }: DueRotationsParts): DueRotation =>
+  (mount: Mount, { auditKey }: Pick<Services, 'auditKey'>, { log, audit }: Journal): DueRotation =>
   async (name, rotate) => {
     const exchange =
       audit &&

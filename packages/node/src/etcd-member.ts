@@ -1,16 +1,13 @@
 import type { Barrier } from '@transitd/barrier';
 import { type ClusterLevels, FeatureLevelControl, MemberEvents, RegisteredPeers } from '@transitd/cluster';
-import { LogLimit, reasonOf, StartError, systemClock } from '@transitd/process';
+import { reasonOf, StartError } from '@transitd/process';
 import { type FeatureLevel, type Replica, UnsupportedLevel } from '@transitd/storage-fsm';
 import { EtcdEngine } from './etcd/etcd-engine.ts';
 import { type EtcdConfig, openEtcd } from './etcd/open-etcd.ts';
 import { Leadership } from './leadership.ts';
-import { BaseMember, followBarrier, type MemberHost, type OpenedMember } from './member.ts';
-import { MemberSeal } from './member-seal.ts';
-import { openBarrier } from './open-barrier.ts';
+import { BaseMember, clusterHostOf, followBarrier, logClockJumps, type MemberHost, type OpenedMember } from './member.ts';
+import { keysOf, openBarrier } from './member-keys.ts';
 import { unreachedSecondaries } from './replication/without-port.ts';
-import { ServiceLoader } from './service-loader.ts';
-import { ServingRole } from './serving-role.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import { newNodeId } from './storage/data-directory.ts';
 
@@ -127,15 +124,20 @@ async function openOver(
   { prefix }: EtcdConfig,
   resources: AsyncDisposableStack,
 ): Promise<EtcdMember> {
-  const { config, log, observer, directory, clock, gateways } = host;
+  const { config, log, observer, directory, gateways } = host;
   const events = new MemberEvents();
-  const jumps = new LogLimit({ log });
-  events.on('clockJump', ({ ms }) =>
-    jumps.write('warn', 'clock jump', { jumpMs: Math.round(ms) }, 'a clock of this machine jumped'),
-  );
-  const onFatal = (error: Error): void => host.onFatal(error);
+  logClockJumps(log, events, 'a clock of this machine jumped');
   const engine = await EtcdEngine.open({
-    ...{ etcd, prefix, nodeId: newNodeId(), heartbeatMs: config.cluster_heartbeat_interval, log, observer, events, onFatal },
+    ...{
+      etcd,
+      prefix,
+      nodeId: newNodeId(),
+      heartbeatMs: config.cluster_heartbeat_interval,
+      log,
+      observer,
+      events,
+      onFatal: host.onFatal,
+    },
     onLease: (endMs) => gateways?.lease(endMs),
   });
   resources.defer(() => engine.stop());
@@ -143,37 +145,21 @@ async function openOver(
     gateways.follow(engine.replica, events);
     resources.defer(() => gateways.closed());
   }
-  const barrier = await openBarrier({ ...host, seal: host.opened.seal }, engine.replica);
-  const services = new ServiceLoader({ config, log, clock, observer, sealRandom: host.opened.random, events });
-  const role = new ServingRole(engine, services, { verdict: 'same' }); // etcd compares the copies of the nodes itself
-  const seal = new MemberSeal({
-    ...{ barrier, services, engine, events, log, retention: host.retention, membership: { removed: false } },
-    ...{ seal: host.opened.seal, providers: host.opened.providers },
-  });
-  const clusterHost = {
-    config,
-    log,
-    observer,
-    directory: directory.path,
-    api: host.api,
-    events,
-    forwarded: host.forwarded,
-    onFatal,
-  };
-  const peers = new RegisteredPeers({ host: clusterHost, role, engine, barrier, registry: engine.registry });
+  const barrier = await openBarrier(host, engine.replica);
+  const comparison = { verdict: 'same' } as const; // etcd compares the copies of the nodes itself
+  const keys = keysOf(host, engine, { barrier, events, comparison, membership: { removed: false } });
+  const { role } = keys;
+  const peers = new RegisteredPeers({ host: clusterHostOf(host, events), role, engine, barrier, registry: engine.registry });
   resources.defer(() => peers.close());
   resources.defer(() => barrier.close()); // before the port, which waits for its calls
-  const leadership = new Leadership({ events, log, observer, names: peers.membershipList, clock: systemClock });
-  const featureLevel = new FeatureLevelControl({
-    levels: new EtcdLevels(engine, peers),
-    ...{ config, log },
-  });
+  const leadership = new Leadership(host, events, peers.membershipList);
+  const featureLevel = new FeatureLevelControl({ levels: new EtcdLevels(engine, peers), config, log });
   const snapshots = new Snapshots({
     ...{ engine: engine.snapshots, barrier, directory: directory.path, log },
     authority: { signingAuthority: async () => undefined, restoreAuthority: async () => undefined }, // the restored state has one
   });
   const member = new EtcdMember(host, {
-    ...{ events, engine, barrier, services, role, seal, leadership, peers, featureLevel, snapshots, resources },
+    ...{ ...keys, events, engine, leadership, peers, featureLevel, snapshots, resources },
   });
   member.start();
   return member;

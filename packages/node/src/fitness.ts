@@ -1,9 +1,9 @@
-import type { Barrier } from '@transitd/barrier';
-import type { NodeRole, StateComparison, Storage } from '@transitd/cluster';
+import type { Storage } from '@transitd/cluster';
 import type { ConfState, Fitness, NodeId } from '@transitd/raft-core';
-import type { MemberSeal } from './member-seal.ts';
+import type { MemberKeys } from './member-keys.ts';
 
-export interface FitnessParts {
+/** The state of a node on which its fitness depends. */
+export interface FitnessState {
   /** The barrier is unsealed and the services are loaded. */
   readonly isUnsealed: boolean;
   /** For how long the node has been opening by itself a state that replaced its own; undefined if it is not doing so. */
@@ -25,8 +25,14 @@ const reopeningMsMax = 10_000;
  * other nodes have received the same state, so none of them could take the leadership over. A node whose records differ from the cluster's
  * never leads.
  */
-export function fitnessOf(parts: FitnessParts): Fitness {
-  const { isUnsealed, reopeningForMs, initialized, alone, stateDigestDiffers, diskLow } = parts;
+export function fitnessOf({
+  isUnsealed,
+  reopeningForMs,
+  initialized,
+  alone,
+  stateDigestDiffers,
+  diskLow,
+}: FitnessState): Fitness {
   const isReopening = reopeningForMs !== undefined && reopeningForMs < reopeningMsMax;
   const mayLead = (isUnsealed || isReopening || !initialized || alone) && !stateDigestDiffers;
   return mayLead ? (diskLow ? 'low' : 'fit') : 'sealed';
@@ -40,33 +46,27 @@ export function isAlone(conf: ConfState, nodeId: NodeId): boolean {
 
 /** Tells consensus whether this node may lead. */
 export class NodeFitness {
-  readonly #parts: NodeFitnessParts;
+  readonly #storage: Storage;
+  readonly #keys: MemberKeys;
 
-  constructor(parts: NodeFitnessParts) {
-    this.#parts = parts;
+  constructor(storage: Storage, keys: MemberKeys) {
+    this.#storage = storage;
+    this.#keys = keys;
   }
 
   /** Called after each change that it depends on, and every second: nothing reports that a disk has room again. */
   update(): void {
-    const { storage, barrier, role, seal, comparison } = this.#parts;
-    const { driver } = storage;
+    const { driver, replica } = this.#storage;
+    const { barrier, role, seal } = this.#keys;
     driver.setFitness(
       fitnessOf({
         isUnsealed: role.isUnsealed,
         reopeningForMs: seal.reopeningForMs,
         initialized: barrier.state.initialized,
         alone: isAlone(driver.consensus().conf, driver.status().nodeId),
-        stateDigestDiffers: comparison.verdict === 'different',
-        diskLow: storage.replica.status().diskLow,
+        stateDigestDiffers: role.verdict === 'different',
+        diskLow: replica.status().diskLow,
       }),
     );
   }
-}
-
-interface NodeFitnessParts {
-  readonly storage: Storage;
-  readonly barrier: Barrier;
-  readonly role: NodeRole;
-  readonly seal: Pick<MemberSeal, 'reopeningForMs'>;
-  readonly comparison: Pick<StateComparison, 'verdict'>;
 }

@@ -1,10 +1,5 @@
 import { type Clock, type Logger, LogLimit } from '@transitd/process';
 
-export interface HealthLogParts {
-  readonly log: Logger;
-  readonly clock: Clock;
-}
-
 /** The meaning of each health code, for a log line. */
 const meanings: Readonly<Record<number, string>> = {
   200: 'this node is the active node',
@@ -18,19 +13,19 @@ const meanings: Readonly<Record<number, string>> = {
 
 /** Logs each change of the health code. A node that changes back and forth is logged once a minute for each pair of codes. */
 export class HealthLog {
-  readonly #parts: HealthLogParts;
+  readonly #clock: Clock;
   readonly #limit: LogLimit;
   #code: number | undefined;
   #sinceMs = 0;
 
-  constructor(parts: HealthLogParts) {
-    this.#parts = parts;
-    this.#limit = new LogLimit(parts);
+  constructor(log: Logger, clock: Clock) {
+    this.#clock = clock;
+    this.#limit = new LogLimit({ log, clock });
   }
 
   observe(code: number): void {
     if (code === this.#code) return;
-    const nowMs = this.#parts.clock.nowMs();
+    const nowMs = this.#clock.nowMs();
     const before = this.#code === undefined ? {} : { before: this.#code, beforeMs: Math.round(nowMs - this.#sinceMs) };
     const level = code === 474 || code === 530 ? 'warn' : 'info';
     this.#limit.write(

@@ -1,20 +1,20 @@
-import type { SealConfig } from '@transitd/barrier';
 import { ClusterError, writeIdentity } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit } from '@transitd/process';
+import type { OpenedSeal } from '@transitd/seals';
 import { StoreError } from '@transitd/storage-fsm';
 import type { ApiAddress } from './api-address.ts';
 import { type Candidate, configuredTarget, Joining, type JoinTarget, newCandidate } from './join/joining.ts';
 import type { Member, Phases } from './phases.ts';
 import type { DataDirectory } from './storage/data-directory.ts';
 
-export interface JoinAttemptsParts {
+/** The node that joins. */
+interface JoiningHost {
   readonly config: Config;
-  readonly seal: SealConfig;
+  readonly opened: Pick<OpenedSeal, 'seal'>;
   readonly directory: DataDirectory;
   readonly log: Logger;
   readonly api: ApiAddress;
-  readonly phases: Phases;
 }
 
 /** Pause between attempts to join the configured cluster while a join that a request asked for is pending. */
@@ -25,7 +25,8 @@ const preferMs = 5_000;
  * that was created before.
  */
 export class JoinAttempts {
-  readonly #parts: JoinAttemptsParts;
+  readonly #host: JoiningHost;
+  readonly #phases: Phases;
   /** Whether the target of the join is the configured one, which a caller without a token cannot replace. */
   #isConfigured = false;
   #preferredMs = Number.NEGATIVE_INFINITY;
@@ -44,24 +45,25 @@ export class JoinAttempts {
   /** Whether the configured cluster must be called before the target of the next request. */
   #isConfiguredNext: boolean;
 
-  constructor(parts: JoinAttemptsParts) {
-    this.#parts = parts;
-    this.#logLimit = new LogLimit({ log: parts.log });
+  constructor(host: JoiningHost, phases: Phases) {
+    this.#host = host;
+    this.#phases = phases;
+    this.#logLimit = new LogLimit(host);
     this.#isConfiguredNext = this.#hasConfigured;
   }
 
   get #hasConfigured(): boolean {
-    return this.#parts.config.retry_join.length > 0;
+    return this.#host.config.retry_join.length > 0;
   }
 
   /** The join in progress, or waiting for the shares of the seal. */
   get #joining(): Joining | undefined {
-    const { present } = this.#parts.phases;
+    const { present } = this.#phases;
     return present.kind === 'joining' ? present.joining : undefined;
   }
 
   get #isMember(): boolean {
-    return this.#parts.phases.member !== undefined;
+    return this.#phases.member !== undefined;
   }
 
   /**
@@ -89,10 +91,9 @@ export class JoinAttempts {
 
   /** Starts a node that was created here but failed to start, for example because its cluster port was in use. */
   async resume(): Promise<void> {
-    const { directory, phases } = this.#parts;
-    if (this.#isMember || this.#attempt !== undefined || !(await directory.holdsNode())) return;
+    if (this.#isMember || this.#attempt !== undefined || !(await this.#host.directory.holdsNode())) return;
     await this.#alone('started', async () => {
-      if (!this.#isMember) await phases.open();
+      if (!this.#isMember) await this.#phases.open();
     });
   }
 
@@ -108,7 +109,7 @@ export class JoinAttempts {
     await this.#round;
     while (this.#isConfiguredNext && this.#mayRetry) await this.retry();
     if (this.#joining !== undefined && this.#isConfigured) {
-      this.#parts.log.warn('a join request was ignored: this node is joining the cluster that retry_join names');
+      this.#host.log.warn('a join request was ignored: this node is joining the cluster that retry_join names');
       return { joined: false };
     }
     try {
@@ -127,11 +128,11 @@ export class JoinAttempts {
       if (this.#isMember) return { joined: true }; // since the request was checked: it has waited for another attempt
       if (!isConfigured) this.#isConfiguredNext = this.#hasConfigured;
       if (retry !== undefined) this.#retryTarget = retry ? request : undefined;
-      this.#parts.phases.leave();
+      this.#phases.leave();
       try {
         return await this.#begin(await this.#prepare(request), isConfigured);
       } catch (error) {
-        this.#parts.phases.leave();
+        this.#phases.leave();
         if (error instanceof ClusterError && error.code === 'join_malformed') this.#retryTarget = undefined;
         if (this.#retryTarget === undefined || !(error instanceof ClusterError)) throw error;
         this.#logRetry(error);
@@ -141,15 +142,15 @@ export class JoinAttempts {
   }
 
   async #prepare(target: JoinTarget): Promise<Joining> {
-    const { seal, config, api } = this.#parts;
+    const { opened, config, api } = this.#host;
     this.#candidate ??= await newCandidate();
     const { signal: stopping } = this.#stopping;
-    return Joining.prepare({ seal, config, apiAddress: api.url, candidate: this.#candidate, stopping, ...target });
+    return Joining.prepare({ seal: opened.seal, config, apiAddress: api.url, candidate: this.#candidate, stopping, ...target });
   }
 
   /** Completes the join, or waits for the shares that it needs. */
   async #begin(joining: Joining, isConfigured: boolean): Promise<{ readonly joined: boolean }> {
-    this.#parts.phases.join(joining);
+    this.#phases.join(joining);
     this.#isConfigured = isConfigured;
     if (!joining.ready) return { joined: false };
     await this.#complete(joining);
@@ -169,16 +170,11 @@ export class JoinAttempts {
         if (joining.addShare(share)) await this.#complete(joining);
       } catch (error) {
         // These shares do not open the seal. The operators have to give the shares of the seal that the cluster has then.
-        if (error instanceof ClusterError && isFinal(error)) this.#parts.phases.leave();
+        if (error instanceof ClusterError && isFinal(error)) this.#phases.leave();
         throw this.#callerError(error);
       }
     });
     return true;
-  }
-
-  /** Discards the shares given so far. */
-  reset(): void {
-    this.#joining?.reset();
   }
 
   /** Tries again to start or to join; called every second while this node does not belong to a cluster. Never rejects. */
@@ -190,13 +186,12 @@ export class JoinAttempts {
   }
 
   async #retryOnce(): Promise<void> {
-    const { config } = this.#parts;
     if (!this.#mayRetry) return;
     try {
       if (this.#joining !== undefined) return await this.#preferConfigured();
       await this.resume();
       // The configured target comes first: a caller without a token may have named the other, which is tried only after a failure.
-      const configured = await configuredTarget(config);
+      const configured = await configuredTarget(this.#host.config);
       for (const target of [configured, this.#retryTarget])
         if (target !== undefined && !this.#isMember && this.#joining === undefined)
           await this.#join(target, { isConfigured: target === configured });
@@ -208,7 +203,7 @@ export class JoinAttempts {
   }
 
   get #mayRetry(): boolean {
-    return this.#attempt === undefined && !this.#stopping.signal.aborted && this.#parts.api.isListening;
+    return this.#attempt === undefined && !this.#stopping.signal.aborted && this.#host.api.isListening;
   }
 
   /**
@@ -217,7 +212,7 @@ export class JoinAttempts {
    * the requested join stays.
    */
   async #preferConfigured(): Promise<void> {
-    const target = await configuredTarget(this.#parts.config);
+    const target = await configuredTarget(this.#host.config);
     if (this.#isConfigured || target === undefined || performance.now() - this.#preferredMs < preferMs) return;
     this.#preferredMs = performance.now();
     const joining = await this.#prepare(target);
@@ -243,7 +238,7 @@ export class JoinAttempts {
 
   /** Completes the join with the seal's key or shares; the node unseals with them once it has the cluster's records. */
   async #complete(joining: Joining): Promise<void> {
-    const { directory, phases, log } = this.#parts;
+    const { directory, log } = this.#host;
     const { clusterId, nodeId, identity } = await joining.complete().catch((error: unknown) => {
       // A refused id may not be used again. An attempt without a response may have been admitted, and is repeated with the same id.
       if (!(error instanceof ClusterError && error.code === 'leader_unavailable')) this.#candidate = undefined;
@@ -253,9 +248,9 @@ export class JoinAttempts {
     await writeIdentity(directory.path, identity);
     await directory.joinCluster({ clusterId, nodeId });
     try {
-      await this.#unseal(await phases.open(joining), joining);
+      await this.#unseal(await this.#phases.open(joining), joining);
     } finally {
-      phases.leave();
+      this.#phases.leave();
       joining.close();
     }
     log.info({ cluster: clusterId }, 'this node has joined the cluster');
@@ -271,7 +266,7 @@ export class JoinAttempts {
       await services.loaded;
     } catch (error) {
       this.#stopping.signal.throwIfAborted();
-      this.#parts.log.warn(
+      this.#host.log.warn(
         { reason: error instanceof Error ? error.message : String(error) },
         'this node has joined, but the shares given for the join do not unseal it: give it the current shares',
       );
@@ -281,7 +276,7 @@ export class JoinAttempts {
   /** Returns the error for a caller without a token, which must not learn whether and how an address responded. */
   #callerError(error: unknown): unknown {
     if (!(error instanceof ClusterError) || isOfCaller(error)) return error;
-    this.#parts.log.warn({ reason: error.message }, 'this node could not join a cluster');
+    this.#host.log.warn({ reason: error.message }, 'this node could not join a cluster');
     return new ClusterError('leader_unavailable', 'this node could not join: its log says why');
   }
 

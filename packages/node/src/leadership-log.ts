@@ -1,11 +1,9 @@
 import { type Clock, type Logger, LogLimit } from '@transitd/process';
 import type { DriverStatus, NodeId, Term } from '@transitd/raft-core';
 
-export interface LeadershipLogParts {
-  readonly log: Logger;
-  /** The members known to this node. */
-  readonly names: { member(id: NodeId): { readonly name: string } | undefined };
-  readonly clock: Clock;
+/** The members known to this node. */
+export interface MemberNames {
+  member(id: NodeId): { readonly name: string } | undefined;
 }
 
 type Status = Pick<DriverStatus, 'nodeId' | 'role' | 'term' | 'leader' | 'ready' | 'transferTo' | 'lastIndex' | 'commitIndex'>;
@@ -15,22 +13,26 @@ type Status = Pick<DriverStatus, 'nodeId' | 'role' | 'term' | 'leader' | 'ready'
  * has the term, so the logs of all nodes together show which node led in each term.
  */
 export class LeadershipLog {
-  readonly #parts: LeadershipLogParts;
+  readonly #log: Logger;
+  readonly #names: MemberNames;
+  readonly #clock: Clock;
   readonly #limit: LogLimit;
   #before: Status | undefined;
   #ledSinceMs = 0;
   /** The leader that was known last, and its term. Kept while no leader is known. */
   #lastLeader: { readonly leader: NodeId; readonly term: Term } | undefined;
 
-  constructor(parts: LeadershipLogParts) {
-    this.#parts = parts;
-    this.#limit = new LogLimit(parts);
+  constructor(log: Logger, names: MemberNames, clock: Clock) {
+    this.#log = log;
+    this.#names = names;
+    this.#clock = clock;
+    this.#limit = new LogLimit({ log, clock });
   }
 
   statusChanged(status: Status): void {
     const before = this.#before;
     this.#before = status;
-    const { log, clock } = this.#parts;
+    const [log, clock] = [this.#log, this.#clock];
     const { term, role, leader, ready, nodeId, lastIndex, commitIndex } = status;
     const wasLeader = before?.role === 'leader';
     const isLeader = role === 'leader';
@@ -56,7 +58,7 @@ export class LeadershipLog {
 
   #logTransfer({ term, transferTo }: Status, before: NodeId | undefined): void {
     if (transferTo === before) return;
-    const { log } = this.#parts;
+    const log = this.#log;
     if (before !== undefined) log.warn({ term, to: this.#nameOf(before) }, 'a leadership transfer was given up');
     if (transferTo !== undefined) log.info({ term, to: this.#nameOf(transferTo) }, 'this node transfers its leadership');
   }
@@ -66,8 +68,8 @@ export class LeadershipLog {
     if (leader !== 0) {
       if (lastLeader?.leader === leader && lastLeader.term === term) {
         // The same leader was silent and is heard again within its term.
-        if (this.#limit.ended('no leader')) this.#parts.log.info({ term, ...this.#named(leader) }, 'the leader is heard again');
-      } else this.#parts.log.info({ term, ...this.#named(leader) }, 'this node follows another leader');
+        if (this.#limit.ended('no leader')) this.#log.info({ term, ...this.#named(leader) }, 'the leader is heard again');
+      } else this.#log.info({ term, ...this.#named(leader) }, 'this node follows another leader');
       this.#limit.ended('no leader');
       this.#limit.ended('election');
     } else if (role === 'precandidate' || role === 'candidate') {
@@ -100,6 +102,6 @@ export class LeadershipLog {
   }
 
   #nameOf(id: NodeId): string | number {
-    return this.#parts.names.member(id)?.name ?? id;
+    return this.#names.member(id)?.name ?? id;
   }
 }

@@ -1,8 +1,7 @@
 import type { MemberEvents } from '@transitd/cluster';
-import type { Clock, Logger, NodeObserver } from '@transitd/process';
-import type { NodeId } from '@transitd/raft-core';
-import { LeadershipLog } from './leadership-log.ts';
-import { LeadershipObserver } from './leadership-observer.ts';
+import { type Clock, type Logger, type NodeObserver, systemClock } from '@transitd/process';
+import type { DriverStatus } from '@transitd/raft-core';
+import { LeadershipLog, type MemberNames } from './leadership-log.ts';
 import { type LeadershipChange, LeadershipHistory } from './reports/leadership-history.ts';
 
 /** The leaders that this node has known as a member, in the log, in the metrics and for its report. */
@@ -12,23 +11,15 @@ export class Leadership {
   #activeSince: Date | undefined;
 
   /** Follows the events from now on, before anything else that does. */
-  constructor({
-    events,
-    names,
-    log,
-    observer,
-    clock,
-  }: {
-    readonly events: MemberEvents;
-    /** The members known to this node. */
-    readonly names: { member(id: NodeId): { readonly name: string } | undefined };
-    readonly log: Logger;
-    readonly observer: NodeObserver;
-    readonly clock: Clock;
-  }) {
+  constructor(
+    { log, observer }: { readonly log: Logger; readonly observer: NodeObserver },
+    events: MemberEvents,
+    names: MemberNames,
+    clock: Clock = systemClock,
+  ) {
     this.#clock = clock;
     this.#history = new LeadershipHistory(clock);
-    const leadershipLog = new LeadershipLog({ log, names, clock });
+    const leadershipLog = new LeadershipLog(log, names, clock);
     const leadershipObserver = new LeadershipObserver(observer, clock);
     events.on('status', (status) => {
       leadershipLog.statusChanged(status);
@@ -48,5 +39,32 @@ export class Leadership {
 
   get changes(): readonly LeadershipChange[] {
     return this.#history.changes;
+  }
+}
+
+/** What a node is named in metrics, by its Raft role. */
+const roles = { leader: 'leader', follower: 'follower', precandidate: 'candidate', candidate: 'candidate' } as const;
+
+/** Reports role changes and the length of each leadership to a `NodeObserver`. */
+export class LeadershipObserver {
+  readonly #observer: NodeObserver;
+  readonly #clock: Clock;
+  #role: string | undefined;
+  #leaderSinceMs: number | undefined;
+
+  constructor(observer: NodeObserver, clock: Clock) {
+    this.#observer = observer;
+    this.#clock = clock;
+  }
+
+  statusChanged({ role, ready }: Pick<DriverStatus, 'role' | 'ready'>): void {
+    const reported = role === 'faulty' ? undefined : roles[role];
+    if (reported !== undefined && reported !== this.#role) this.#observer.roleChanged(reported);
+    this.#role = reported;
+    if (ready) this.#leaderSinceMs ??= this.#clock.nowMs();
+    else if (this.#leaderSinceMs !== undefined) {
+      this.#observer.leadershipLost(this.#clock.nowMs() - this.#leaderSinceMs);
+      this.#leaderSinceMs = undefined;
+    }
   }
 }

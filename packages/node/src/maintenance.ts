@@ -1,11 +1,11 @@
-import type { AuditWriter } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
 import type { HealthAnswer } from '@transitd/health';
-import { type Logger, reasonOf, systemClock } from '@transitd/process';
-import type { MonitoredSeal } from '@transitd/seals';
+import { reasonOf, systemClock } from '@transitd/process';
+import type { OpenedSeal } from '@transitd/seals';
 import { acceptsWrites } from '@transitd/storage-fsm';
 import { runActiveTasks } from './active-tasks.ts';
 import type { NodeClock } from './clock/node-clock.ts';
+import type { Journal } from './due-rotations.ts';
 import { HealthLog } from './health-log.ts';
 import type { JoinAttempts } from './join-attempts.ts';
 import type { Member, Phases } from './phases.ts';
@@ -13,28 +13,31 @@ import type { Member, Phases } from './phases.ts';
 const tickMs = 1000;
 const activeTasksIntervalMs = 10_000;
 
-export interface NodeMaintenanceParts {
-  readonly phases: Phases;
+/** The node that is maintained. */
+interface MaintainedNode {
+  readonly phases: Pick<Phases, 'member'>;
   readonly joinAttempts: JoinAttempts;
-  /** The providers of the configured seals. */
-  readonly providers: readonly MonitoredSeal[];
   readonly node: { readonly health: HealthAnswer };
+}
+
+interface MaintenanceHost extends Journal {
+  /** The providers of the configured seals. */
+  readonly opened: Pick<OpenedSeal, 'providers'>;
   readonly clock: NodeClock;
-  readonly log: Logger;
-  /** Absent if nothing is audited. */
-  readonly audit: AuditWriter | undefined;
 }
 
 /** The periodic work of a node: retries every second, and the tasks of the active node every ten seconds. */
 export class NodeMaintenance {
-  readonly #parts: NodeMaintenanceParts;
+  readonly #host: MaintenanceHost;
+  readonly #node: MaintainedNode;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #healthLog: HealthLog;
   #runsActiveTasks = false;
 
-  constructor(parts: NodeMaintenanceParts) {
-    this.#parts = parts;
-    this.#healthLog = new HealthLog({ log: parts.log, clock: systemClock });
+  constructor(host: MaintenanceHost, node: MaintainedNode) {
+    this.#host = host;
+    this.#node = node;
+    this.#healthLog = new HealthLog(host.log, systemClock);
   }
 
   start(): void {
@@ -48,11 +51,12 @@ export class NodeMaintenance {
 
   /** Observes clocks and health, and retries what has not succeeded: a join, the rest of a restore, an unseal. */
   async #tick(): Promise<void> {
-    const { phases, joinAttempts, providers, clock, node } = this.#parts;
+    const { opened, clock } = this.#host;
+    const { phases, joinAttempts, node } = this.#node;
     clock.compare();
     this.#healthLog.observe(node.health.code);
     const { member } = phases;
-    for (const provider of providers) void provider.tick(); // not awaited: a provider may take seconds
+    for (const provider of opened.providers) void provider.tick(); // not awaited: a provider may take seconds
     void member?.seal.tick();
     await (member === undefined ? joinAttempts.retry() : member.tick());
   }
@@ -67,8 +71,8 @@ export class NodeMaintenance {
 
   /** Runs one round of the active node's tasks; does nothing on any other node. */
   async runActiveTasks(): Promise<void> {
-    const { phases, log, audit } = this.#parts;
-    const { member } = phases;
+    const { log } = this.#host;
+    const { member } = this.#node.phases;
     if (member === undefined || !member.role.isActive) return;
     await member.snapshots
       .clearLeftovers()
@@ -80,7 +84,7 @@ export class NodeMaintenance {
     // The node may have been sealed meanwhile, or have lost its role.
     if (!role.isActive || services.services === undefined) return;
     if (!acceptsWrites(engine.replication)) return this.#maintainOwnSeal(barrier);
-    await runActiveTasks({ services: services.services, barrier, role, log, audit });
+    await runActiveTasks(services.services, member, this.#host);
   }
 
   /** On a secondary, only the seal is its own: everything else that the tasks of an active node change comes from the primary. */
@@ -88,7 +92,7 @@ export class NodeMaintenance {
     try {
       await barrier.maintain('seal');
     } catch (error) {
-      this.#parts.log.warn(
+      this.#host.log.warn(
         { reason: reasonOf(error) },
         'could not wrap the root key under the present seal key; the next round tries again',
       );
@@ -99,7 +103,7 @@ export class NodeMaintenance {
     try {
       await featureLevel.maintain();
     } catch (error) {
-      this.#parts.log.warn({ reason: reasonOf(error) }, 'could not raise the feature level; the next round tries again');
+      this.#host.log.warn({ reason: reasonOf(error) }, 'could not raise the feature level; the next round tries again');
     }
   }
 }

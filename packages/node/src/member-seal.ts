@@ -1,14 +1,7 @@
-import {
-  type Barrier,
-  BarrierError,
-  type ProviderHealth,
-  type SealConfig,
-  type SealStatus,
-  sealTypesOf,
-} from '@transitd/barrier';
+import { type Barrier, BarrierError, type ProviderHealth, type SealStatus, sealTypesOf } from '@transitd/barrier';
 import type { Engine, MemberEvents } from '@transitd/cluster';
 import { type Logger, LogLimit, systemClock } from '@transitd/process';
-import type { MonitoredSeal } from '@transitd/seals';
+import type { MonitoredSeal, OpenedSeal } from '@transitd/seals';
 import { StoreError, takesPart } from '@transitd/storage-fsm';
 import type { ShareRetention } from './join/share-retention.ts';
 import type { ServiceLoader } from './service-loader.ts';
@@ -16,19 +9,22 @@ import { UnsealRetry } from './unseal-retry.ts';
 
 export const removedText = 'this node was removed from its cluster: to let it join again, stop it, empty data_dir and start it';
 
-export interface MemberSealParts {
+/** The node whose seal it is. */
+interface SealHost {
+  /** The seals in the configuration, and their providers. */
+  readonly opened: Pick<OpenedSeal, 'seal' | 'providers'>;
+  readonly retention: ShareRetention;
+  readonly log: Logger;
+}
+
+/** The member whose seal it is. */
+interface SealedMember {
   readonly barrier: Barrier;
   readonly services: ServiceLoader;
-  /** The seal in the configuration. */
-  readonly seal: SealConfig;
-  /** The providers of the configured seals. */
-  readonly providers: readonly MonitoredSeal[];
-  readonly retention: ShareRetention;
   /** Whether this node was removed from its cluster. */
   readonly membership: { readonly removed: boolean };
   readonly engine: Pick<Engine, 'replication'>;
   readonly events: MemberEvents;
-  readonly log: Logger;
 }
 
 /** Returns the provider of a seal; undefined if the seal has none. */
@@ -39,18 +35,20 @@ export const providerOf = (
 
 /** The seal of a member: opens it by shares, by a static key or by a provider, closes it, and protects the shares that were given. */
 export class MemberSeal {
-  readonly #parts: MemberSealParts;
+  readonly #host: SealHost;
+  readonly #member: SealedMember;
   /** An operator sealed this node, so it does not unseal itself before its next start. */
   #sealedByOperator = false;
   readonly #logLimit: LogLimit;
-  readonly #retry = new UnsealRetry({ clock: systemClock, random: Math.random });
+  readonly #retry = new UnsealRetry(systemClock, Math.random);
   /** The unseal in progress. A slow provider must not be asked again meanwhile. */
   #unsealing: Promise<void> | undefined;
   #reopeningSinceMs: number | undefined;
 
-  constructor(parts: MemberSealParts) {
-    this.#parts = parts;
-    this.#logLimit = new LogLimit({ log: parts.log });
+  constructor(host: SealHost, member: SealedMember) {
+    this.#host = host;
+    this.#member = member;
+    this.#logLimit = new LogLimit(host);
   }
 
   /** The health of the present seal's provider; undefined if the seal has none. */
@@ -59,22 +57,22 @@ export class MemberSeal {
   }
 
   get #provider(): MonitoredSeal | undefined {
-    return providerOf(this.#parts.providers, this.status);
+    return providerOf(this.#host.opened.providers, this.status);
   }
 
   get status(): SealStatus {
-    return this.#parts.barrier.sealStatus;
+    return this.#member.barrier.sealStatus;
   }
 
   /** Accepts a share; with the last one it resolves when the services are loaded. @throws BarrierError, StoreError */
   async unseal(share: Uint8Array): Promise<SealStatus> {
-    const { barrier, services, retention } = this.#parts;
+    const { barrier, services } = this.#member;
     this.#requireMember();
     const wasSealed = barrier.state.sealed;
     const status = await barrier.unseal(share);
     // A caller without a token may send anything here, so only shares that opened the seal end what an operator began.
     if (wasSealed && !status.sealed) this.#sealedByOperator = false;
-    if (status.sealed) retention.shareAccepted(); // an unsealed barrier ignores the share
+    if (status.sealed) this.#host.retention.shareAccepted(); // an unsealed barrier ignores the share
     await services.loaded;
     return this.status;
   }
@@ -86,7 +84,7 @@ export class MemberSeal {
    * @throws BarrierError, ProviderError, StoreError
    */
   async migrate(share: Uint8Array): Promise<{ readonly status: SealStatus; readonly waits?: string }> {
-    const { barrier, services, retention, engine } = this.#parts;
+    const { barrier, services, engine } = this.#member;
     this.#requireMember();
     if (takesPart(engine.replication))
       throw new BarrierError(
@@ -95,7 +93,7 @@ export class MemberSeal {
       );
     const status = await barrier.migrate(share);
     if (status.progress > 0) {
-      if (status.sealed) retention.shareAccepted();
+      if (status.sealed) this.#host.retention.shareAccepted();
       return { status };
     }
     this.#sealedByOperator = false;
@@ -111,7 +109,7 @@ export class MemberSeal {
 
   /** From now on unseals the barrier at once when it seals itself because a state with another keyring has replaced that of this node. */
   follow(): void {
-    this.#parts.barrier.onStateChange(({ sealed, reason }) => {
+    this.#member.barrier.onStateChange(({ sealed, reason }) => {
       if (sealed && reason !== undefined) void this.#reopen();
     });
   }
@@ -123,13 +121,13 @@ export class MemberSeal {
     this.#reopeningSinceMs = performance.now();
     await attempt;
     this.#reopeningSinceMs = undefined;
-    this.#parts.events.emit('reopeningEnded');
+    this.#member.events.emit('reopeningEnded');
   }
 
   /** Drops every key. The node stays sealed until an operator unseals it or it restarts. */
   seal(): void {
-    this.#parts.barrier.seal();
-    this.#parts.events.emit('reopeningEnded'); // it may have been sealed already, and reopening
+    this.#member.barrier.seal();
+    this.#member.events.emit('reopeningEnded'); // it may have been sealed already, and reopening
   }
 
   /** From now on the node does not unseal itself before its next start. */
@@ -143,15 +141,15 @@ export class MemberSeal {
    * @throws BarrierError
    */
   async unsealAtStart(): Promise<void> {
-    const { barrier, seal } = this.#parts;
+    const { barrier } = this.#member;
     const { type } = barrier.sealStatus;
-    if (!barrier.state.initialized || (type === 'shamir' && sealTypesOf(seal).includes('shamir'))) return;
+    if (!barrier.state.initialized || (type === 'shamir' && sealTypesOf(this.#host.opened.seal).includes('shamir'))) return;
     if (this.#provider === undefined) await this.#autoUnseal();
     else void this.retryAutoUnseal();
   }
 
   async #autoUnseal(): Promise<void> {
-    const { barrier, services } = this.#parts;
+    const { barrier, services } = this.#member;
     await barrier.autoUnseal();
     const failure = await services.loaded;
     if (failure === undefined) this.#retry.succeeded();
@@ -160,13 +158,13 @@ export class MemberSeal {
 
   /** Called every second. */
   async tick(): Promise<void> {
-    this.#parts.barrier.expireMigration();
+    this.#member.barrier.expireMigration();
     await this.retryAutoUnseal();
   }
 
   /** Tries again to open a seal that needs no shares, unless an operator sealed the node; never rejects. */
   async retryAutoUnseal(): Promise<void> {
-    const { barrier, membership } = this.#parts;
+    const { barrier, membership } = this.#member;
     const { initialized, sealed } = barrier.state;
     const mayUnseal = !membership.removed && !this.#sealedByOperator && this.status.type !== 'shamir';
     if (!initialized || !sealed || !mayUnseal || this.#unsealing !== undefined || !this.#retry.isDue) return;
@@ -179,7 +177,7 @@ export class MemberSeal {
   }
 
   #requireMember(): void {
-    if (this.#parts.membership.removed) throw new StoreError('sealed', removedText);
+    if (this.#member.membership.removed) throw new StoreError('sealed', removedText);
   }
 
   #logSealed(error: unknown): void {

@@ -1,9 +1,9 @@
 import type { AuditWriter } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
-import type { FeatureLevelControl, ForwardedRequests, MemberEvents, Peers } from '@transitd/cluster';
+import type { ClusterHost, FeatureLevelControl, ForwardedRequests, MemberEvents, Peers } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { type HealthAnswer, healthAnswer, type NodeStatus } from '@transitd/health';
-import type { Logger, NodeObserver } from '@transitd/process';
+import type { HealthAnswer, NodeStatus } from '@transitd/health';
+import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { OpenedSeal } from '@transitd/seals';
 import type { Replica } from '@transitd/storage-fsm';
 import type { SecondaryConfirmation } from '@transitd/transit-engine';
@@ -21,7 +21,7 @@ import { NodeReporter, type WorkFigures } from './reports/node-report.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import type { ServingRole } from './serving-role.ts';
 import type { Snapshots } from './snapshots/snapshots.ts';
-import { clusterNamed, nodeStatus, plainHealth } from './status.ts';
+import { clusterNamed, healthNow, nodeStatus } from './status.ts';
 import type { DataDirectory } from './storage/data-directory.ts';
 import type { RaftEngine } from './storage/raft-engine.ts';
 
@@ -49,20 +49,27 @@ export interface MemberHost {
   onFatal(error: Error): void;
 }
 
-export interface OpenedMember<E extends RaftEngine | EtcdEngine> {
+/** The finished objects of a member. */
+export interface OpenedMember<E extends RaftEngine | EtcdEngine>
+  extends Pick<
+    BaseMember<E>,
+    'engine' | 'barrier' | 'services' | 'role' | 'seal' | 'leadership' | 'peers' | 'featureLevel' | 'snapshots'
+  > {
   readonly events: MemberEvents;
-  readonly engine: E;
-  readonly barrier: Barrier;
-  readonly services: ServiceLoader;
-  readonly role: ServingRole;
-  readonly seal: MemberSeal;
-  readonly leadership: Leadership;
-  /** Undefined on a node that no other node can reach. */
-  readonly peers: Peers | undefined;
-  readonly featureLevel: FeatureLevelControl;
-  readonly snapshots: Snapshots;
   /** Closes everything that was opened, in reverse order. */
   readonly resources: AsyncDisposableStack;
+}
+
+/** Returns the node as the rest of its cluster sees it. */
+export const clusterHostOf = (
+  { config, log, observer, directory, api, forwarded, onFatal }: MemberHost,
+  events: MemberEvents,
+): ClusterHost => ({ config, log, observer, directory: directory.path, api, events, forwarded, onFatal });
+
+/** Logs each clock jump, at most once a minute. @param message - what it means on this engine */
+export function logClockJumps(log: Logger, events: MemberEvents, message: string): void {
+  const limit = new LogLimit({ log });
+  events.on('clockJump', ({ ms }) => limit.write('warn', 'clock jump', { jumpMs: Math.round(ms) }, message));
 }
 
 /** What a member is on every engine: its records, the barrier that encrypts them, and the services over it. */
@@ -73,6 +80,7 @@ export abstract class BaseMember<E extends RaftEngine | EtcdEngine> {
   readonly role: ServingRole;
   readonly seal: MemberSeal;
   readonly leadership: Leadership;
+  /** Undefined on a node that no other node can reach. */
   readonly peers: Peers | undefined;
   readonly featureLevel: FeatureLevelControl;
   /** Backups of the state. */
@@ -88,19 +96,17 @@ export abstract class BaseMember<E extends RaftEngine | EtcdEngine> {
   readonly #resources: AsyncDisposableStack;
 
   constructor(host: MemberHost, opened: OpenedMember<E>) {
-    const { config, observer } = host;
-    const { engine, peers, role } = opened;
     this.host = host;
-    this.engine = engine;
+    this.engine = opened.engine;
     this.barrier = opened.barrier;
     this.services = opened.services;
-    this.role = role;
+    this.role = opened.role;
     this.seal = opened.seal;
     this.leadership = opened.leadership;
-    this.peers = peers;
+    this.peers = opened.peers;
     this.featureLevel = opened.featureLevel;
     this.snapshots = opened.snapshots;
-    this.eligibility = new ReadEligibility({ config, role, engine, peers, observer });
+    this.eligibility = new ReadEligibility(host, opened);
     this.reporter = new NodeReporter(this, host);
     this.reports = new ClusterReports(this, host);
     this.events = opened.events;
@@ -141,7 +147,7 @@ export abstract class BaseMember<E extends RaftEngine | EtcdEngine> {
 
   /** The answer to a health query without parameters. */
   get health(): HealthAnswer {
-    return healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() });
+    return healthNow(this.status);
   }
 
   /** Completes a restore that sealed this node; the next call tries again if it fails. */

@@ -1,9 +1,12 @@
 import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import type { AuditWriter } from '@transitd/audit';
+import { initialAccess } from '@transitd/access';
+import { type AuditWriter, initialAuditKey } from '@transitd/audit';
 import {
   BarrierError,
+  countsFor,
   type InitializeRequest,
+  type InitialShares,
   idOf,
   type ProviderHealth,
   type SealConfig,
@@ -11,13 +14,13 @@ import {
 } from '@transitd/barrier';
 import { ClusterError, clusterListenAddress, ForwardedRequests, type JoinDesk } from '@transitd/cluster';
 import { addressText, type Config } from '@transitd/configuration';
-import { type HealthAnswer, healthAnswer, type NodeStatus } from '@transitd/health';
+import type { HealthAnswer, NodeStatus } from '@transitd/health';
 import { type Logger, type NodeObserver, noObserver, StartError, systemClock } from '@transitd/process';
 import { type OpenedSeal, openSeal } from '@transitd/seals';
 import { StoreError } from '@transitd/storage-fsm';
 import { ApiAddress } from './api-address.ts';
-import { bootstrapCluster, type Initialized } from './bootstrap.ts';
-import { NodeClock, type NodeClockParts } from './clock/node-clock.ts';
+import type { ClockSample } from './clock/clock-trust.ts';
+import { NodeClock } from './clock/node-clock.ts';
 import { GatewayHost } from './gateway-host.ts';
 import { AddressRate } from './join/address-rate.ts';
 import type { JoinTarget } from './join/joining.ts';
@@ -25,13 +28,14 @@ import { ShareRetention, sharesRetained } from './join/share-retention.ts';
 import { JoinAttempts } from './join-attempts.ts';
 import { NodeMaintenance } from './maintenance.ts';
 import { type MemberSeal, providerOf, removedText } from './member-seal.ts';
+import { initialMounts } from './mounts/mounts.ts';
 import { type Member, Phases } from './phases.ts';
 import { type Eligibility, noEligibility } from './read-eligibility.ts';
 import { DataDisk } from './reports/data-disk.ts';
 import type { WorkFigures } from './reports/node-report.ts';
 import { gatewayCount, type Services } from './services.ts';
 import { transfersFolder } from './snapshots/snapshots.ts';
-import { nodeStatus, plainHealth } from './status.ts';
+import { healthNow, nodeStatus } from './status.ts';
 import { DataDirectory } from './storage/data-directory.ts';
 
 export interface NodeOptions {
@@ -44,7 +48,12 @@ export interface NodeOptions {
   /** Returns the work of this node, for its report on itself. */
   readonly work?: () => Promise<WorkFigures>;
   /** The clocks of the machine, unless replaced. */
-  readonly clocks?: NodeClockParts['read'];
+  readonly clocks?: () => ClockSample;
+}
+
+/** The result of an initialization. */
+export interface Initialized extends InitialShares {
+  readonly rootToken: string;
 }
 
 /**
@@ -79,26 +88,23 @@ export class Node {
     opened: OpenedSeal,
     directory: DataDirectory,
   ) {
-    const { seal, providers } = opened;
     this.config = config;
-    this.clock = new NodeClock({ log, ...(clocks && { read: clocks }) });
+    this.clock = new NodeClock(log, clocks);
     this.disk = new DataDisk(config.data_dir);
     this.gateways = gatewayCount(config) === 0 ? undefined : new GatewayHost(config, this.clock);
     this.#seal = opened;
     this.#observer = observer;
     this.#directory = directory;
     this.#api = new ApiAddress(config.api_addr);
-    this.#phases = new Phases({
+    const host = {
       ...{ config, opened, log, observer, audit, directory, onFatal, clock: this.clock, disk: this.disk, api: this.#api },
       ...{ forwarded: this.#forwarded, retention: this.#retention, gateways: this.gateways },
       ...(work && { work }),
-    });
-    const phases = this.#phases;
-    this.#joinAttempts = new JoinAttempts({ config, seal, directory, log, api: this.#api, phases });
-    this.maintenance = new NodeMaintenance({
-      ...{ phases, joinAttempts: this.#joinAttempts, providers, clock: this.clock, log, audit },
-      node: this,
-    });
+    };
+    const phases = new Phases(host);
+    this.#phases = phases;
+    this.#joinAttempts = new JoinAttempts(host, phases);
+    this.maintenance = new NodeMaintenance(host, { phases, joinAttempts: this.#joinAttempts, node: this });
   }
 
   /**
@@ -109,9 +115,9 @@ export class Node {
     const { config, log, observer = noObserver } = options;
     const opened = openSeal(config, { log, observer, clusterId: () => node.member?.clusterName?.id });
     const directory = await DataDirectory.open(config.data_dir);
-    await rm(transfersFolder(directory.path), { recursive: true, force: true });
     const node = new Node(options, opened, directory);
     try {
+      await rm(transfersFolder(directory.path), { recursive: true, force: true });
       const holdsNode = await directory.holdsNode();
       if (holdsNode && config.storage.type === 'etcd')
         throw new StartError('storage.type is etcd, but data_dir holds a node with records of its own: use another data_dir');
@@ -212,7 +218,7 @@ export class Node {
 
   /** The answer to a health query without parameters. */
   get health(): HealthAnswer {
-    return healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() });
+    return healthNow(this.status);
   }
 
   get sealStatus(): SealStatus {
@@ -229,12 +235,26 @@ export class Node {
   }
 
   /**
-   * Initializes a new cluster with this node as its only member; one call at a time. @see bootstrapCluster
+   * Creates a cluster with this node as its only member; one call at a time. All first records, the root token included, are one
+   * transaction: after a crash the node is either uninitialized or complete.
    * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
    */
-  async initialize(request: InitializeRequest, rootTokenId?: string): Promise<Initialized> {
-    const parts = { config: this.config, seal: this.#seal.seal, phases: this.#phases };
-    return this.#joinAttempts.exclusively('initialized', () => bootstrapCluster(parts, request, rootTokenId));
+  initialize(request: InitializeRequest, rootTokenId?: string): Promise<Initialized> {
+    return this.#joinAttempts.exclusively('initialized', async () => {
+      // Before anything is created: a refused request leaves no cluster.
+      if (this.member === undefined) countsFor(this.#seal.seal.type, request);
+      const member = await this.#phases.found();
+      return member.found(async (barrier) => {
+        const { rootToken, writes } = initialAccess({
+          now: Date.now(),
+          ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
+        });
+        const records = [initialMounts(this.config.ciphertext_prefix), initialAuditKey(), ...writes];
+        const shares = await barrier.initialize(request, records);
+        await member.services.loaded;
+        return { ...shares, rootToken };
+      });
+    });
   }
 
   /**

@@ -82,6 +82,7 @@ export class Phases {
     if (this.member !== undefined) return this.member;
     const { directory } = this.#host;
     if (!(await directory.holdsNode())) await directory.bootstrapCluster();
+    this.leave(); // the node in the directory must not be admitted to another cluster, even if it cannot be opened now
     return this.open();
   }
 

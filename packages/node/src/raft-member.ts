@@ -9,20 +9,17 @@ import {
   readAuthority,
   StateComparison,
 } from '@transitd/cluster';
-import { LogLimit, systemClock } from '@transitd/process';
 import { supportedLevels } from '@transitd/storage-fsm';
 import { isAlone, NodeFitness } from './fitness.ts';
 import { Leadership } from './leadership.ts';
-import { BaseMember, followBarrier, type MemberHost, type OpenedMember } from './member.ts';
-import { MemberSeal, removedText } from './member-seal.ts';
-import { openBarrier } from './open-barrier.ts';
+import { BaseMember, clusterHostOf, followBarrier, logClockJumps, type MemberHost, type OpenedMember } from './member.ts';
+import { keysOf, openBarrier } from './member-keys.ts';
+import { removedText } from './member-seal.ts';
 import { acknowledgePath } from './replication/acknowledge-setting.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
 import { ReplicationRole } from './replication/replication-role.ts';
 import { successionKeyPath } from './replication/succession-key.ts';
 import { fenceWithoutPort, unreachedSecondaries } from './replication/without-port.ts';
-import { ServiceLoader } from './service-loader.ts';
-import { ServingRole } from './serving-role.ts';
 import { raftSnapshots } from './snapshots/raft-snapshots.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import type { RaftEngine } from './storage/raft-engine.ts';
@@ -116,32 +113,23 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   const events = new MemberEvents();
 
   // The other members, as far as consensus needs them.
-  const clusterHost = { config, log, observer, directory: directory.path, api: host.api, events, forwarded: host.forwarded };
-  const onFatal = (error: Error): void => host.onFatal(error);
-  const connections = config.cluster_addr === undefined ? undefined : await RaftConnections.open({ ...clusterHost, onFatal });
+  const clusterHost = clusterHostOf(host, events);
+  const connections = config.cluster_addr === undefined ? undefined : await RaftConnections.open(clusterHost);
   const connected = resources.use(new AsyncDisposableStack()); // closed after the engine, which finishes accepted writes over it
   if (connections !== undefined) connected.defer(() => connections.close());
-  const leadership = new Leadership({
-    ...{ events, log, observer },
-    names: connections?.membershipList ?? noNames,
-    clock: systemClock,
-  });
-  const jumps = new LogLimit({ log });
-  events.on('clockJump', ({ ms }) =>
-    jumps.write(
-      'warn',
-      'clock jump',
-      { jumpMs: Math.round(ms) },
-      'a clock of this machine jumped against the monotonic clock: the machine was suspended or its clock was set. ' +
-        'Earlier leases and heartbeats are not used',
-    ),
+  const leadership = new Leadership(host, events, connections?.membershipList ?? noNames);
+  logClockJumps(
+    log,
+    events,
+    'a clock of this machine jumped against the monotonic clock: the machine was suspended or its clock was set. ' +
+      'Earlier leases and heartbeats are not used',
   );
   events.on('removed', () => log.error(removedText));
 
   // Consensus and records.
   const engine = await directory.openStorage({
     ...{ raft: config.raft, observer, events },
-    onFatal: connections === undefined ? onFatal : (error) => connections.storageFailed(error),
+    onFatal: connections === undefined ? host.onFatal : (error) => connections.storageFailed(error),
     ...(gateways && { onLease: (endMs: number | undefined) => gateways.lease(endMs) }),
     ...(connections && { membership: connections.ports }),
   });
@@ -163,18 +151,14 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   }
 
   // The barrier, sealed, and whether this node may lead. The authority is a local record of each cluster that can follow another one.
-  const barrier = await openBarrier({ ...host, seal: host.opened.seal }, engine.replica, authorityPath);
+  const barrier = await openBarrier(host, engine.replica, authorityPath);
   resources.defer(() => barrier.close());
   stopping.throwIfAborted();
   const membership = connections ?? { removed: false };
   const comparison = new StateComparison(engine, { log, events });
-  const services = new ServiceLoader({ config, log, clock, observer, sealRandom: host.opened.random, events });
-  const role = new ServingRole(engine, services, comparison);
-  const seal = new MemberSeal({
-    ...{ barrier, services, membership, engine, events, log, retention: host.retention },
-    ...{ seal: host.opened.seal, providers: host.opened.providers },
-  });
-  const fitness = new NodeFitness({ storage: engine, barrier, role, seal, comparison });
+  const keys = keysOf(host, engine, { barrier, events, comparison, membership });
+  const { role } = keys;
+  const fitness = new NodeFitness(engine, keys);
   events.on('status', ({ ready }) => {
     if (!ready) barrier.dropAttempts(); // the next active node does not know them
   });
@@ -183,8 +167,7 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   events.on('removed', () => barrier.seal('this node was removed from its cluster')); // it has no key in memory then
 
   // The other members and clusters.
-  const cluster =
-    connections && new Cluster({ host: { ...clusterHost, onFatal }, connections, storage: engine, barrier, role, comparison });
+  const cluster = connections && new Cluster({ host: clusterHost, connections, storage: engine, barrier, role, comparison });
   if (cluster !== undefined) connected.defer(() => cluster.close());
   const snapshots = new Snapshots({
     engine: raftSnapshots(engine, [acknowledgePath, successionKeyPath]),
@@ -203,7 +186,7 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   const featureLevel = cluster?.featureLevel ?? new FeatureLevelControl({ levels: new RaftLevels(engine), config, log });
 
   const member = new RaftMember(host, {
-    ...{ events, engine, barrier, services, role, seal, leadership, snapshots, featureLevel, fitness, ties, membership },
+    ...{ ...keys, events, engine, leadership, snapshots, featureLevel, fitness, ties, membership },
     ...{ peers: cluster, resources },
   });
   await member.start({ alone });

@@ -45,13 +45,12 @@ const pollMs = 10;
 /** Maximum time for which a request waits until this node has the state that its caller has seen on another node (decision 25). */
 const reachedWithinMs = 1000;
 
-export interface ReadEligibilityParts {
-  readonly config: Config;
+/** The member that is to respond. */
+interface RespondingMember {
   readonly role: ServingRole;
   readonly engine: Engine;
-  /** Undefined on a node without peers. */
+  /** Undefined on a node that no other node can reach. */
   readonly peers: Peers | undefined;
-  readonly observer: NodeObserver;
 }
 
 /** Whether a node may respond to a request, and from which state of the cluster. */
@@ -59,20 +58,22 @@ export type Eligibility = Pick<ReadEligibility, keyof ReadEligibility>;
 
 /** Decides whether this member may respond to a request, and from which state of the cluster; forwards the request if not. */
 export class ReadEligibility {
-  readonly #parts: ReadEligibilityParts;
+  readonly #host: { readonly config: Config; readonly observer: NodeObserver };
+  readonly #member: RespondingMember;
 
-  constructor(parts: ReadEligibilityParts) {
-    this.#parts = parts;
+  constructor(host: { readonly config: Config; readonly observer: NodeObserver }, member: RespondingMember) {
+    this.#host = host;
+    this.#member = member;
   }
 
   /** The state of replication between clusters that this node has applied; undefined if its cluster never took part in it. */
   get replication(): ReplicationState | undefined {
-    return this.#parts.engine.replication;
+    return this.#member.engine.replication;
   }
 
   /** The replication between clusters by the state of this node; undefined if its cluster takes no part in it. */
   get replicationStatus(): ReplicationStatus | undefined {
-    const { engine } = this.#parts;
+    const { engine } = this.#member;
     const state = this.replication;
     if (state === undefined || state.role === 'disabled') return undefined;
     const position = positionOf(state, engine.status().appliedIndex);
@@ -89,17 +90,17 @@ export class ReadEligibility {
 
   /** Whether this node leads, has applied an entry of its term, and may serve. */
   get active(): boolean {
-    return this.#parts.role.isActive;
+    return this.#member.role.isActive;
   }
 
   /** Whether gateways may answer from the applied state while this node holds a lease or a fresh heartbeat. */
   get mayServeInGateways(): boolean {
-    return this.#parts.role.mayServe && !this.isSecondary;
+    return this.#member.role.mayServe && !this.isSecondary;
   }
 
   /** Time of the last jump of a clock, by the monotonic clock. */
   get clockJumpedMs(): number {
-    return this.#parts.engine.clockJumpedMs();
+    return this.#member.engine.clockJumpedMs();
   }
 
   /**
@@ -107,7 +108,7 @@ export class ReadEligibility {
    * then.
    */
   get activeForCertain(): boolean {
-    return this.active && this.#parts.engine.isAwake();
+    return this.active && this.#member.engine.isAwake();
   }
 
   /**
@@ -115,7 +116,7 @@ export class ReadEligibility {
    * with a fresh heartbeat (decision 50); undefined if it may not.
    */
   get readRole(): ReadRole | undefined {
-    const { engine, role } = this.#parts;
+    const { engine, role } = this.#member;
     if (!role.mayServe) return undefined;
     const { ready, appliedIndex } = engine.status();
     const clockJumpedMs = engine.clockJumpedMs();
@@ -128,11 +129,12 @@ export class ReadEligibility {
    * undefined if this node serves nothing as a performance standby.
    */
   get heartbeat(): Grant | undefined {
-    return this.#heartbeatWith(this.#parts.engine.status().appliedIndex);
+    return this.#heartbeatWith(this.#member.engine.status().appliedIndex);
   }
 
   #heartbeatWith(appliedIndex: LogIndex): Grant | undefined {
-    const { config, role, peers } = this.#parts;
+    const { role, peers } = this.#member;
+    const { config } = this.#host;
     if (!config.performance_standby || peers === undefined || role.verdict !== 'same') return undefined;
     const sentMs = peers.heartbeats.appliedSentMs(appliedIndex);
     if (sentMs === undefined) return undefined;
@@ -142,7 +144,7 @@ export class ReadEligibility {
   /** Send time of the heartbeat that permits this node to answer reads as a performance standby; undefined if none does. */
   get appliedSentMs(): number | undefined {
     const { heartbeat } = this;
-    const clockJumpedMs = this.#parts.engine.clockJumpedMs();
+    const clockJumpedMs = this.#member.engine.clockJumpedMs();
     return isHeld(heartbeat, { clockJumpedMs, nowMs: performance.now() }) ? heartbeat.sentMs : undefined;
   }
 
@@ -152,7 +154,7 @@ export class ReadEligibility {
    */
   async confirmLeadership(): Promise<boolean> {
     try {
-      await this.#parts.engine.replica.fresh();
+      await this.#member.engine.replica.fresh();
       return this.active;
     } catch (error) {
       if (error instanceof StoreError && error.code !== 'busy') return false;
@@ -165,13 +167,13 @@ export class ReadEligibility {
    * or the former leader has transferred leadership to it. In all these cases there is no other node to forward requests to.
    */
   get mayLead(): boolean {
-    const { role, engine } = this.#parts;
+    const { role, engine } = this.#member;
     return role.mayServe && ['leader', 'candidate'].includes(engine.status().role);
   }
 
   /** Whether this node is transferring its leadership, so that it takes no changes. */
   get isTransferring(): boolean {
-    return this.#parts.engine.status().transferTo !== undefined;
+    return this.#member.engine.status().transferTo !== undefined;
   }
 
   /**
@@ -199,8 +201,8 @@ export class ReadEligibility {
   async hasActiveNodeAgain(before: Term): Promise<boolean> {
     const startMs = performance.now();
     for (; ; await pause(pollMs)) {
-      const times = this.#parts.peers?.heartbeats.times;
-      if (times === undefined || !this.#parts.role.mayServe) return false;
+      const times = this.#member.peers?.heartbeats.times;
+      if (times === undefined || !this.#member.role.mayServe) return false;
       const { answeredSentMs = Number.NEGATIVE_INFINITY, sinceMs, intervalMs } = times;
       if (answeredSentMs > startMs || this.#hasActiveNodeAfter(before)) return true;
       if (performance.now() > Math.max(answeredSentMs, sinceMs) + intervalMs + this.#failoverMs) return false;
@@ -208,7 +210,7 @@ export class ReadEligibility {
   }
 
   #hasActiveNodeAfter(before: Term): boolean {
-    const { term, leader, nodeId } = this.#parts.engine.status();
+    const { term, leader, nodeId } = this.#member.engine.status();
     if (term <= before) return false;
     const isElsewhere = leader !== 0 && leader !== nodeId;
     return isElsewhere || this.active;
@@ -216,33 +218,34 @@ export class ReadEligibility {
 
   /** The time after which a cluster with a quorum has an active node again. */
   get #failoverMs(): number {
-    return this.#parts.engine.electedWithinMs + reachedWithinMs;
+    return this.#member.engine.electedWithinMs + reachedWithinMs;
   }
 
   /** Returns whether this node has applied a state that contains the index; waits for it up to a second if `waits`. */
   reached(wanted: ServiceIndex, { waits }: { readonly waits: boolean }): Promise<Reached> {
-    return reachedState(wanted, waits ? reachedWithinMs : 0, this.#parts.engine);
+    return reachedState(wanted, waits ? reachedWithinMs : 0, this.#member.engine);
   }
 
   /** Returns whether the history of this cluster does not contain the index of a former primary, as far as this node has applied it. */
   hasLost(wanted: ServiceIndex): boolean {
-    return placeOf(wanted, historyOf(this.#parts.engine)).kind === 'lost';
+    return placeOf(wanted, historyOf(this.#member.engine)).kind === 'lost';
   }
 
   /** The index that identifies the state of this node. */
   get serviceIndex(): ServiceIndex | undefined {
-    const { engine } = this.#parts;
+    const { engine } = this.#member;
     return serviceIndexOf(engine.status().appliedIndex, historyOf(engine));
   }
 
   /** Whether this node can forward requests to another node. */
   get canForward(): boolean {
-    return this.#parts.peers !== undefined;
+    return this.#member.peers !== undefined;
   }
 
   /** Forwards a request to the active node. @see Forwarder */
   async forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
-    const { peers, observer } = this.#parts;
+    const { peers } = this.#member;
+    const { observer } = this.#host;
     if (peers === undefined) throw new StoreError('not_leader', 'this node is not the active one');
     const startMs = performance.now();
     try {
@@ -260,7 +263,7 @@ export class ReadEligibility {
    * @returns the index that identifies the state with the change
    */
   async waitUntilInForce({ adds }: { readonly adds: boolean }): Promise<ServiceIndex | undefined> {
-    const { engine, peers } = this.#parts;
+    const { engine, peers } = this.#member;
     const { appliedIndex } = engine.status();
     const index = serviceIndexOf(appliedIndex, historyOf(engine));
     if (!adds) await peers?.standbys.confirmed(appliedIndex);

@@ -2,19 +2,19 @@ import type { Barrier } from '@transitd/barrier';
 import type { MemberEvents } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
-import type { RandomSource, SecondaryConfirmation } from '@transitd/transit-engine';
+import type { OpenedSeal } from '@transitd/seals';
+import type { SecondaryConfirmation } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { timedStore } from './storage/timed-store.ts';
 
-interface ServiceLoaderParts {
+/** The node whose services are loaded. */
+interface ServiceHost {
   readonly config: Config;
   readonly log: Logger;
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
-  /** Absent if the seal gives no random bytes. */
-  readonly sealRandom: RandomSource | undefined;
-  readonly events: MemberEvents;
+  readonly opened: Pick<OpenedSeal, 'random'>;
 }
 
 /** Why the services were not loaded from the records. */
@@ -24,15 +24,17 @@ export interface LoadFailure {
 
 /** Loads the services when the barrier is unsealed, and closes them when it is sealed. */
 export class ServiceLoader {
-  readonly #parts: ServiceLoaderParts;
+  readonly #host: ServiceHost;
+  readonly #events: MemberEvents;
   #services: Services | undefined;
   /** The load that the last unseal started; never rejects, but resolves with why it failed. */
   #loading: Promise<LoadFailure | undefined> = Promise.resolve(undefined);
   /** Counts seals and unseals. A load ends without effect if the count has changed in the meantime. */
   #sealChanges = 0;
 
-  constructor(parts: ServiceLoaderParts) {
-    this.#parts = parts;
+  constructor(host: ServiceHost, events: MemberEvents) {
+    this.#host = host;
+    this.#events = events;
   }
 
   /** Undefined while the node is uninitialized or sealed, and while they are loading. */
@@ -50,7 +52,7 @@ export class ServiceLoader {
     barrier.onStateChange(({ sealed, reason }) => {
       this.#sealChanges += 1;
       if (sealed) {
-        if (this.#services !== undefined) this.#parts.log.warn({ reason }, 'sealed');
+        if (this.#services !== undefined) this.#host.log.warn({ reason }, 'sealed');
         this.close();
       } else {
         this.#loading = this.#load(barrier, secondaries);
@@ -70,11 +72,11 @@ export class ServiceLoader {
     this.#services = undefined;
     if (services === undefined) return;
     closeServices(services);
-    this.#parts.events.emit('services', { isLoaded: false });
+    this.#events.emit('services', { isLoaded: false });
   }
 
   async #load(barrier: Barrier, secondaries: SecondaryConfirmation): Promise<LoadFailure | undefined> {
-    const { config, log, clock, observer, sealRandom, events } = this.#parts;
+    const { config, log, clock, observer, opened } = this.#host;
     const change = this.#sealChanges;
     const fail = (error: unknown): LoadFailure | undefined => {
       if (change !== this.#sealChanges) return undefined;
@@ -89,7 +91,7 @@ export class ServiceLoader {
     try {
       const store = timedStore(barrier.store, (operation, ms) => observer.barrier(operation, ms));
       const services = await loadServices(store, {
-        ...{ config, clock, disputes: clock, sealRandom, secondaries },
+        ...{ config, clock, disputes: clock, sealRandom: opened.random, secondaries },
         tracer: observer.tracer,
         onFailure: fail,
       });
@@ -100,7 +102,7 @@ export class ServiceLoader {
       const before = this.#services;
       this.#services = services;
       if (before !== undefined) closeServices(before);
-      events.emit('services', { isLoaded: true });
+      this.#events.emit('services', { isLoaded: true });
       log.info(before === undefined ? 'unsealed' : 'services loaded again from the restored state');
       return undefined;
     } catch (error) {

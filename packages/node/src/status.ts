@@ -1,15 +1,27 @@
 import { type Peers, replicationModes } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { defaultCodes, type HealthQuery, type NodeStatus, type ReplicationModes } from '@transitd/health';
+import {
+  defaultCodes,
+  type HealthAnswer,
+  type HealthQuery,
+  healthAnswer,
+  type NodeStatus,
+  type ReplicationModes,
+} from '@transitd/health';
 import { version } from '@transitd/process';
 import type { ReplicationState } from '@transitd/storage-fsm';
 import type { ReadEligibility } from './read-eligibility.ts';
 import type { Services } from './services.ts';
 
 /** A health query without parameters. */
-export const plainHealth: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };
+const plainHealth: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };
 
-export interface StatusParts {
+/** Returns the answer to a health query without parameters. */
+export const healthNow = (status: NodeStatus): HealthAnswer =>
+  healthAnswer(status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() });
+
+/** The state of a node that its status depends on. */
+export interface ReportedState {
   readonly config: Config;
   readonly clusterName: { readonly id: string; readonly name: string } | undefined;
   readonly removed: boolean;
@@ -23,16 +35,16 @@ export interface StatusParts {
 }
 
 /** Returns the status that health reports, from the node's present state. */
-export function nodeStatus(parts: StatusParts): NodeStatus {
-  const { config, clusterName, services, peers, eligibility, sealFailure } = parts;
+export function nodeStatus(state: ReportedState): NodeStatus {
+  const { config, clusterName, services, peers, eligibility, sealFailure } = state;
   const common = { version, ...(clusterName && { cluster: clusterName }) };
-  if (parts.removed) return { state: 'removed', ...common };
-  if (!parts.initialized) return { state: 'uninitialized', ...common };
+  if (state.removed) return { state: 'removed', ...common };
+  if (!state.initialized) return { state: 'uninitialized', ...common };
   const canaryUtcMs = peers?.canaryUtcMs;
   const canary = canaryUtcMs === undefined ? {} : { canaryUtcMs };
   const replication = replicationModes(eligibility.replication);
   if (services !== undefined && eligibility.activeForCertain) {
-    const active = activeStatus({ ...parts, cluster: clusterName, replication: eligibility.replication });
+    const active = activeStatus({ ...state, cluster: clusterName, replication: eligibility.replication });
     return follows(replication) ? { ...active, state: 'dr_active', ...canary } : active;
   }
   const intervalMs = config.cluster_heartbeat_interval;
@@ -54,8 +66,8 @@ export function activeStatus({
   cluster,
   commitIndex,
   replication,
-}: Pick<StatusParts, 'config' | 'commitIndex'> & {
-  readonly cluster: StatusParts['clusterName'];
+}: Pick<ReportedState, 'config' | 'commitIndex'> & {
+  readonly cluster: ReportedState['clusterName'];
   readonly replication: ReplicationState | undefined;
 }): Extract<NodeStatus, { state: 'active' }> {
   const license = config.license && { expiryUtcMs: config.license.expiry_time };

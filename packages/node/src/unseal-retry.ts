@@ -3,29 +3,26 @@ import type { Clock } from '@transitd/process';
 import { retryDelayMs } from '@transitd/seals';
 import { StoreError } from '@transitd/storage-fsm';
 
-export interface UnsealRetryParts {
-  readonly clock: Clock;
-  /** Returns a number from 0 to 1. */
-  random(): number;
-}
-
 /**
  * When a sealed node unseals itself again. A provider that fails delays its own calls. But a provider that serves may return a key that
  * does not open this node's records, and records that the key opens may be unreadable: without a delay here, the node would ask for that
  * key, or unseal and seal itself, every second.
  */
 export class UnsealRetry {
-  readonly #parts: UnsealRetryParts;
+  readonly #clock: Clock;
+  readonly #random: () => number;
   #failures = 0;
   #dueAtMs = Number.NEGATIVE_INFINITY;
   #health: ProviderHealth | undefined;
 
-  constructor(parts: UnsealRetryParts) {
-    this.#parts = parts;
+  /** @param random - returns a number from 0 to 1 */
+  constructor(clock: Clock, random: () => number) {
+    this.#clock = clock;
+    this.#random = random;
   }
 
   get isDue(): boolean {
-    return this.#parts.clock.nowMs() >= this.#dueAtMs;
+    return this.#clock.nowMs() >= this.#dueAtMs;
   }
 
   /** Unhealthy if the provider serves, but not with the key that opens the records; otherwise undefined. */
@@ -40,7 +37,7 @@ export class UnsealRetry {
       this.succeeded();
       return;
     }
-    this.#health ??= { healthy: false, unhealthySinceMs: this.#parts.clock.utcMs(), failure: 'wrong_key' };
+    this.#health ??= { healthy: false, unhealthySinceMs: this.#clock.utcMs(), failure: 'wrong_key' };
     if (!isOfProvider) this.#delay();
   }
 
@@ -58,6 +55,6 @@ export class UnsealRetry {
 
   #delay(): void {
     this.#failures += 1;
-    this.#dueAtMs = this.#parts.clock.nowMs() + retryDelayMs(this.#failures, this.#parts.random());
+    this.#dueAtMs = this.#clock.nowMs() + retryDelayMs(this.#failures, this.#random());
   }
 }

@@ -7,7 +7,10 @@ import { join } from 'node:path';
 import { type Config, parseConfig } from '@transitd/configuration';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { JoinAttempts, type JoinAttemptsParts } from '../src/join-attempts.ts';
+import { JoinAttempts } from '../src/join-attempts.ts';
+import type { Phases } from '../src/phases.ts';
+
+type Host = ConstructorParameters<typeof JoinAttempts>[0];
 
 describe('JoinAttempts with retry_join', () => {
   let folder = '';
@@ -37,27 +40,28 @@ describe('JoinAttempts with retry_join', () => {
     start = async () => undefined,
   }: {
     readonly config?: Config;
-    readonly directory?: Partial<JoinAttemptsParts['directory']>;
+    readonly directory?: Partial<Host['directory']>;
     readonly isMember?: () => boolean;
     readonly start?: () => Promise<void>;
   }): { readonly joinAttempts: JoinAttempts; readonly lines: readonly string[] } {
     const lines: string[] = [];
     const log = pino({ level: 'silent' });
-    const joinAttempts = new JoinAttempts({
+    const host = {
       config,
-      seal: { type: 'shamir' },
+      opened: { seal: { type: 'shamir' as const } },
       log: Object.assign(Object.create(log), { info: (_: object, text: string) => lines.push(text) }),
-      api: { url: 'http://127.0.0.1:2', isListening: true } as JoinAttemptsParts['api'],
-      phases: {
-        present: { kind: 'noCluster' },
-        get member() {
-          return isMember() ? {} : undefined;
-        },
-        leave: () => undefined,
-        open: start,
-      } as unknown as JoinAttemptsParts['phases'],
-      directory: { holdsNode: async () => false, ...directory } as JoinAttemptsParts['directory'],
-    });
+      api: { url: 'http://127.0.0.1:2', isListening: true } as Host['api'],
+      directory: { holdsNode: async () => false, ...directory } as Host['directory'],
+    };
+    const phases = {
+      present: { kind: 'noCluster' },
+      get member() {
+        return isMember() ? {} : undefined;
+      },
+      leave: () => undefined,
+      open: start,
+    };
+    const joinAttempts = new JoinAttempts(host, phases as unknown as Phases);
     return { joinAttempts, lines };
   }
 

@@ -24,7 +24,7 @@ type Seen = Pick<DriverStatus, 'role' | 'term' | 'leader' | 'transferTo'> & { re
 describe('LeadershipLog', () => {
   const linesFor = (...statuses: readonly Seen[]): readonly string[] => {
     const { lines, log, clock } = logs();
-    const leadership = new LeadershipLog({ log, clock, names: { member: (id) => ({ name: `n${id}` }) } });
+    const leadership = new LeadershipLog(log, { member: (id) => ({ name: `n${id}` }) }, clock);
     for (const status of statuses) {
       leadership.statusChanged({ nodeId: 1, ready: false, lastIndex: 9, commitIndex: 8, ...status });
       clock.ms += 100;
@@ -52,7 +52,7 @@ describe('LeadershipLog', () => {
   it('warns of no election that a new node wins at once, but of each that it must wait for', () => {
     const warningsFor = (...roles: readonly Seen['role'][]): readonly string[] => {
       const { warnings, log, clock } = logs();
-      const leadership = new LeadershipLog({ log, clock, names: { member: (id) => ({ name: String(id) }) } });
+      const leadership = new LeadershipLog(log, { member: (id) => ({ name: String(id) }) }, clock);
       for (const role of roles)
         leadership.statusChanged({
           ...{ nodeId: 1, role, term: 1, leader: role === 'leader' ? 1 : 0 },
@@ -105,7 +105,7 @@ describe('LeadershipLog', () => {
 
   it('logs each change of health once', () => {
     const { lines, log, clock } = logs();
-    const health = new HealthLog({ log, clock });
+    const health = new HealthLog(log, clock);
     for (const code of [501, 501, 473, 473, 474, 473]) health.observe(code);
     expect(lines).to.deep.equal([
       'this node belongs to no cluster yet, 501',

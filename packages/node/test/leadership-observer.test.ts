@@ -4,8 +4,7 @@ import type { DriverStatus } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { TestClock } from '../../process/test/test-clock.ts';
-import { Leadership } from '../src/leadership.ts';
-import { LeadershipObserver } from '../src/leadership-observer.ts';
+import { Leadership, LeadershipObserver } from '../src/leadership.ts';
 
 describe('LeadershipObserver', () => {
   it('reports each change of the role once, and how long a leadership lasted', () => {
@@ -38,7 +37,7 @@ describe('the leadership of a member', () => {
   it('began just now if the node leads and its engine has not reported that yet, and when it was reported afterwards', () => {
     const [events, clock] = [new MemberEvents(), new TestClock()];
     const names = { member: () => undefined };
-    const leadership = new Leadership({ events, names, clock, log: pino({ level: 'silent' }), observer: noObserver });
+    const leadership = new Leadership({ log: pino({ level: 'silent' }), observer: noObserver }, events, names, clock);
     expect(leadership.activeSince.getTime()).to.equal(clock.utcMs());
     const reportedMs = clock.utcMs();
     const indexes = { lastIndex: 1, commitIndex: 1, transferTo: undefined };

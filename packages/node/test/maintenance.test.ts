@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { NodeMaintenance, type NodeMaintenanceParts } from '../src/maintenance.ts';
+import { NodeMaintenance } from '../src/maintenance.ts';
+
+type Parts = ConstructorParameters<typeof NodeMaintenance>;
 
 describe('the tasks of the active node', () => {
   for (const [change, end] of [
@@ -26,10 +28,10 @@ describe('the tasks of the active node', () => {
           },
         },
       };
-      const maintenance = new NodeMaintenance({
-        phases: { member },
-        log: pino({ level: 'silent' }),
-      } as unknown as NodeMaintenanceParts);
+      const maintenance = new NodeMaintenance(
+        { log: pino({ level: 'silent' }) } as unknown as Parts[0],
+        { phases: { member } } as unknown as Parts[1],
+      );
       await maintenance.runActiveTasks();
       expect(node.asked, 'nothing else was begun').to.equal(0);
     });

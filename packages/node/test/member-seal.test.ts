@@ -8,7 +8,7 @@ import { MemberSeal } from '../src/member-seal.ts';
 import type { LoadFailure } from '../src/service-loader.ts';
 import { errorOf } from './opened-nodes.ts';
 
-type Parts = ConstructorParameters<typeof MemberSeal>[0];
+type Parts = ConstructorParameters<typeof MemberSeal>;
 
 /** The seal of a node with a static key that fits. No share opens such a seal. */
 function unsealedNode(type: 'static' | 'shamir' = 'static') {
@@ -39,21 +39,14 @@ function unsealedNode(type: 'static' | 'shamir' = 'static') {
     expireMigration: () => undefined,
   };
   const events = new MemberEvents();
-  const seal = new MemberSeal({
-    ...{
-      barrier,
-      events,
-      seal: { type: 'static' },
-      providers: [],
-      log: pino({ level: 'silent' }),
-      membership: { removed: false },
+  const host = { opened: { seal: { type: 'static' }, providers: [] }, log: pino({ level: 'silent' }) };
+  const services = {
+    get loaded() {
+      return Promise.resolve(unsealing.loadFailure);
     },
-    services: {
-      get loaded() {
-        return Promise.resolve(unsealing.loadFailure);
-      },
-    },
-  } as unknown as Parts);
+  };
+  const member = { barrier, services, events, membership: { removed: false } };
+  const seal = new MemberSeal(host as unknown as Parts[0], member as unknown as Parts[1]);
   events.on('reopeningEnded', () => void fitness.push(seal.reopeningForMs));
   seal.follow();
   /** Seals the barrier as it does itself when its keys do not open the keyring of a new state. */

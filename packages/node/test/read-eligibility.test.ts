@@ -15,6 +15,8 @@ const config = parseConfig({
   seal: { type: 'shamir' },
 });
 
+const host = { config, observer: noObserver };
+
 const roleOf = (
   engine: Engine,
   { isUnsealed, verdict }: { readonly isUnsealed: boolean; readonly verdict: StateComparison['verdict'] },
@@ -41,8 +43,8 @@ function leading({
     clockJumpedMs: () => clockJumpedMs,
     replica: { fresh },
   } as unknown as Engine;
-  return new ReadEligibility({
-    ...{ config, engine, observer: noObserver },
+  return new ReadEligibility(host, {
+    engine,
     role: roleOf(engine, { isUnsealed, verdict }),
     peers: { heartbeats, awaitedUntilMs } as unknown as Peers,
   });
@@ -53,8 +55,8 @@ function leaderless(sinceAnswerMs: number) {
   const status = { term: 7, leader: 0, nodeId: 1, ready: false, role: 'follower', appliedIndex: 7 };
   const heartbeats = { intervalMs: 1000, sinceMs: Number.NEGATIVE_INFINITY, answeredSentMs: performance.now() - sinceAnswerMs };
   const engine = { status: () => status, electedWithinMs: 2000 } as unknown as Engine;
-  const node = new ReadEligibility({
-    ...{ config, engine, observer: noObserver },
+  const node = new ReadEligibility(host, {
+    engine,
     role: roleOf(engine, { isUnsealed: true, verdict: 'same' }),
     peers: { heartbeats: { times: heartbeats } } as unknown as Peers,
   });

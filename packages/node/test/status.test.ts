@@ -2,7 +2,7 @@ import { type Config, parseConfig } from '@transitd/configuration';
 import type { HeartbeatTimes, ReplicationMode, ReplicationModes } from '@transitd/health';
 import type { ReplicationRole } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { nodeStatus, type StatusParts } from '../src/status.ts';
+import { nodeStatus, type ReportedState } from '../src/status.ts';
 
 const config = (more: object = {}): Config =>
   parseConfig({ node_id: 'n1', data_dir: '/nowhere', listeners: [{ address: '127.0.0.1:0', tls_disable: true }], ...more });
@@ -26,14 +26,14 @@ const statusOf = (parts: Facts) =>
     clusterName: undefined,
     removed: parts.removed ?? false,
     initialized: parts.initialized ?? true,
-    services: parts.unsealed ? ({ sinceMs: 1 } as StatusParts['services']) : undefined,
+    services: parts.unsealed ? ({ sinceMs: 1 } as ReportedState['services']) : undefined,
     commitIndex: 7,
     peers:
       parts.standby &&
       ({
         canaryUtcMs: 5,
         heartbeats: { times: { intervalMs: 1, sinceMs: 1, durationMs: 0, clockSkewMs: 0, ...parts.standby } },
-      } as StatusParts['peers']),
+      } as ReportedState['peers']),
     eligibility: {
       activeForCertain: parts.standby === undefined,
       appliedSentMs: 'appliedSentMs' in parts ? parts.appliedSentMs : 1,

@@ -6,7 +6,7 @@ import { UnsealRetry } from '../src/unseal-retry.ts';
 
 function newRetry() {
   const clock = new TestClock();
-  const retry = new UnsealRetry({ clock, random: () => 0 });
+  const retry = new UnsealRetry(clock, () => 0);
   return { retry, clock };
 }
 const unopened = new BarrierError('barrier_corrupt', 'the seal key "k" does not open the record core/seal');

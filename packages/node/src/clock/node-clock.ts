@@ -5,11 +5,6 @@ import { type ClockSample, ClockTrust } from './clock-trust.ts';
 /** Reads the wall clock and the monotonic clock. */
 const systemClocks = (): ClockSample => ({ wallMs: Date.now(), monotonicMs: performance.now() });
 
-export interface NodeClockParts {
-  readonly log: Logger;
-  readonly read?: () => ClockSample;
-}
-
 /**
  * The node's time of day, from two sources: the wall clock, and the monotonic clock counted from when the wall clock was last trusted. A
  * token that is expired by either is refused. An irreversible step, such as a deletion, waits until it is due by both.
@@ -20,7 +15,7 @@ export class NodeClock implements RecordClock, ClockDisputes {
   readonly #trust: ClockTrust;
   readonly #listeners = new Set<(right: TimeSource, aheadMs: number) => void>();
 
-  constructor({ log, read = systemClocks }: NodeClockParts) {
+  constructor(log: Logger, read: () => ClockSample = systemClocks) {
     this.#log = log;
     this.#read = read;
     this.#trust = new ClockTrust(read());

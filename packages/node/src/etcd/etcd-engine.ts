@@ -4,12 +4,10 @@ import type { MemberEvents, NodeRegistry, OutsideEngine } from '@transitd/cluste
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import { type DriverStatus, type Grant, grantUntil, isHeld, type ReadOutcome } from '@transitd/raft-core';
 import { CopyFault, type Etcd, EtcdReplica } from '@transitd/storage-etcd';
-import type { FeatureLevel, Replica } from '@transitd/storage-fsm';
+import { type FeatureLevel, type Replica, snapshotOfRecords } from '@transitd/storage-fsm';
 import { LeaseClock } from '../clock/lease-clock.ts';
 import { etcdLeaseSeconds as leaseSeconds } from '../clock/lease-length.ts';
 import type { SnapshotEngine } from '../snapshots/snapshot-engine.ts';
-import { etcdSnapshots } from './etcd-snapshots.ts';
-import { observedReplica } from './observed-replica.ts';
 
 /** Longest interval of the active node's heartbeats. Each lets it serve reads for more than twice as long. */
 const heartbeatMaxMs = 1000;
@@ -149,7 +147,6 @@ export class EtcdEngine implements OutsideEngine {
   async stop(): Promise<void> {
     for (const end of this.#ends) end();
     await this.#etcd.close();
-    this.#options.etcd.close();
   }
 
   readonly #leadership = {
@@ -193,3 +190,38 @@ export class EtcdEngine implements OutsideEngine {
       this.#options.events.emit('status', status);
   }
 }
+
+/** Returns a replica that reports how long each commit took, and the status of its engine. */
+const observedReplica = (replica: EtcdReplica, status: () => DriverStatus, observer: NodeObserver): Replica => ({
+  get: (path) => replica.get(path),
+  range: (query) => replica.range(query),
+  paths: (query) => replica.paths(query),
+  watch: (prefix, listener) => replica.watch(prefix, listener),
+  fresh: () => replica.fresh(),
+  commit: async (transaction) => {
+    const startMs = performance.now();
+    const result = await replica.commit(transaction);
+    observer.committed(performance.now() - startMs);
+    return result;
+  },
+  status: () => ({ ...replica.status(), ...status() }),
+});
+
+/**
+ * Returns backups and restores over etcd. A restore keeps nothing: the nodes certify themselves with the authority of the restored state,
+ * as they do after each start.
+ */
+const etcdSnapshots = (replica: EtcdReplica): SnapshotEngine => ({
+  replica,
+  get featureLevel() {
+    return replica.featureLevel;
+  },
+  set: undefined,
+  keep: [],
+  diskLow: () => false,
+  backup: async () => {
+    await replica.fresh();
+    return snapshotOfRecords(replica.state());
+  },
+  clearLeftovers: (underWay) => replica.clearRestores(underWay),
+});

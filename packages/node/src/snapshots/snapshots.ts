@@ -30,7 +30,8 @@ import type { ReadRecords } from '@transitd/transit-engine';
 import { keyringForSet, requirePrimary, restoreInSet } from './restore-in-set.ts';
 import type { SnapshotEngine } from './snapshot-engine.ts';
 
-export interface SnapshotsParts {
+/** The member whose state is backed up and restored. */
+export interface BackedUpMember {
   readonly engine: SnapshotEngine;
   readonly barrier: Barrier;
   /** The data directory. */
@@ -63,7 +64,7 @@ export const transfersFolder = (directory: string): string => join(directory, 't
 
 /** Takes backups of the cluster's state and restores them, on the active node. Every engine can restore the backups of the others. */
 export class Snapshots {
-  readonly #parts: SnapshotsParts;
+  readonly #member: BackedUpMember;
   /** Archives that are being written or read. */
   #openArchives = 0;
   /** Id of the restore in progress. */
@@ -71,8 +72,8 @@ export class Snapshots {
   /** The cluster's authority, to be written again as soon as the barrier is unsealed with the keys of the snapshot. */
   #authority: ClusterAuthority | undefined;
 
-  constructor(parts: SnapshotsParts) {
-    this.#parts = parts;
+  constructor(member: BackedUpMember) {
+    this.#member = member;
   }
 
   /** Returns an archive with everything that was acknowledged before the call. @throws StoreError */
@@ -82,7 +83,7 @@ export class Snapshots {
     this.#openArchives += 1;
     let path = '';
     try {
-      const { engine, barrier } = this.#parts;
+      const { engine, barrier } = this.#member;
       const { clusterId } = engine.replica.status();
       const backup = await engine.backup();
       path = await this.#newFile();
@@ -115,7 +116,7 @@ export class Snapshots {
    * @throws SnapshotError, StoreError; what `source` throws
    */
   async restore(source: AsyncIterable<Uint8Array>, { proved }: { readonly proved: boolean }): Promise<RestoreResult> {
-    const { set } = this.#parts.engine;
+    const { set } = this.#member.engine;
     requirePrimary(set);
     if (this.#attempt !== undefined) throw new StoreError('busy', 'another snapshot is being restored; try again later');
     const attempt = randomUUID();
@@ -138,7 +139,7 @@ export class Snapshots {
    * @throws SnapshotError, StoreError; what `source` and `task` throw
    */
   async reading<T>(source: AsyncIterable<Uint8Array>, task: (read: ReadRecords) => Promise<T>): Promise<T> {
-    const { barrier } = this.#parts;
+    const { barrier } = this.#member;
     const statePath = await this.#newFile();
     try {
       const parts = await this.#read(source, statePath);
@@ -170,15 +171,15 @@ export class Snapshots {
    * @throws StoreError, ClusterCallError
    */
   async finish(): Promise<void> {
-    if (this.#authority === undefined || this.#parts.barrier.state.sealed) return;
-    await this.#parts.authority.restoreAuthority(this.#authority);
+    if (this.#authority === undefined || this.#member.barrier.state.sealed) return;
+    await this.#member.authority.restoreAuthority(this.#authority);
     this.#authority = undefined;
-    this.#parts.log.info("the cluster's authority was written under the keys of the restored snapshot");
+    this.#member.log.info("the cluster's authority was written under the keys of the restored snapshot");
   }
 
   /** Deletes the leftovers of ended restores; a periodic task of the active node. @throws StoreError */
   async clearLeftovers(): Promise<void> {
-    await this.#parts.engine.clearLeftovers(this.#attempt);
+    await this.#member.engine.clearLeftovers(this.#attempt);
   }
 
   async #check(
@@ -192,7 +193,7 @@ export class Snapshots {
         'this snapshot was recovered from the disk of a stopped node, so nothing proves its content: only snapshot-force restores it, ' +
           'and seals all nodes if its keys are not the present ones',
       );
-    if (proved && !this.#parts.barrier.isProof('snapshot', sums, proof))
+    if (proved && !this.#member.barrier.isProof('snapshot', sums, proof))
       throw new SnapshotError(
         'not_restorable',
         'this snapshot was made under another root key, or not by this program: only snapshot-force restores it, ' +
@@ -211,7 +212,7 @@ export class Snapshots {
 
   /** Refuses the state of a later release: nodes that do not support its level could not read its records. */
   #requireLevel(level: FeatureLevel): void {
-    const present = this.#parts.engine.featureLevel;
+    const present = this.#member.engine.featureLevel;
     if (level <= present) return;
     throw new SnapshotError(
       'not_restorable',
@@ -223,7 +224,7 @@ export class Snapshots {
   async #requireOpenable(path: string): Promise<void> {
     const records = await recordsOfSnapshot(readSnapshotFile(path), sealRecordPaths);
     try {
-      await this.#parts.barrier.requireOpenable(records);
+      await this.#member.barrier.requireOpenable(records);
     } catch (error) {
       if (!(error instanceof BarrierError)) throw error;
       throw new SnapshotError(
@@ -243,8 +244,8 @@ export class Snapshots {
   }
 
   async #replaceState(path: string, attempt: string): Promise<RestoreResult> {
-    const { engine, barrier, log } = this.#parts;
-    const authority = await this.#parts.authority.signingAuthority();
+    const { engine, barrier, log } = this.#member;
+    const authority = await this.#member.authority.signingAuthority();
     const { outcome, records, index } = await restoreSnapshot(engine.replica, () => readSnapshotFile(path), {
       attempt,
       keep: engine.keep,
@@ -268,9 +269,9 @@ export class Snapshots {
   }
 
   async #replaceInSet(path: string, attempt: string): Promise<RestoreResult> {
-    const { barrier, log } = this.#parts;
+    const { barrier, log } = this.#member;
     const keyring = await keyringForSet(path, barrier);
-    const { outcome, records, index } = await restoreInSet(this.#parts, { path, attempt, keyring });
+    const { outcome, records, index } = await restoreInSet(this.#member, { path, attempt, keyring });
     if (outcome === 'superseded') throw superseded();
     log.warn({ records, index }, 'the state was replaced by that of a snapshot; the secondaries receive all of it');
     return { records, sealed: barrier.state.sealed };
@@ -289,12 +290,12 @@ export class Snapshots {
   }
 
   #refuseWhenLow(): void {
-    if (this.#parts.engine.diskLow()) throw new StoreError('disk_low', 'the data disk is below its reserve');
+    if (this.#member.engine.diskLow()) throw new StoreError('disk_low', 'the data disk is below its reserve');
   }
 
   async #newFile(): Promise<string> {
     this.#refuseWhenLow();
-    const folder = transfersFolder(this.#parts.directory);
+    const folder = transfersFolder(this.#member.directory);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     return join(folder, `${randomUUID()}.bin`);
   }

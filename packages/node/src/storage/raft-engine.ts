@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { MemberEvents, MembershipPorts, Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
-import { type NodeObserver, StartError } from '@transitd/process';
+import { type NodeObserver, type Span, StartError } from '@transitd/process';
 import {
   type ConfState,
   Driver,
@@ -13,6 +13,7 @@ import {
   type Grant,
   type LogIndex,
   type NodeId,
+  type ProposalObserver,
   type Random,
   runsWithoutPeers,
 } from '@transitd/raft-core';
@@ -33,7 +34,6 @@ import {
   StoreError,
 } from '@transitd/storage-fsm';
 import { LeaseClock } from '../clock/lease-clock.ts';
-import { tracedProposal } from './traced-proposal.ts';
 
 export interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or an invariant was violated: the process must end. */
@@ -124,17 +124,24 @@ export class RaftEngine implements Storage {
     ...options
   }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<RaftEngine> {
     const { raft, membership, onFatal: onFailure } = options;
-    const log = await SegmentLog.open(directory, { onFailure, disk });
-    if (membership === undefined && !runsWithoutPeers(log.start)) {
-      await new Promise((resolve) => log.close(resolve));
-      throw new StartError(
-        `cluster_addr is missing, but data_dir belongs to a cluster that has or had other members: ${portRemedy}`,
-      );
+    const opened = new AsyncDisposableStack(); // a start that fails is repeated, so it must leave no file open
+    try {
+      const log = await SegmentLog.open(directory, { onFailure, disk });
+      opened.defer(() => new Promise((resolve) => log.close(() => resolve())));
+      if (membership === undefined && !runsWithoutPeers(log.start))
+        throw new StartError(
+          `cluster_addr is missing, but data_dir belongs to a cluster that has or had other members: ${portRemedy}`,
+        );
+      const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index, onFailure });
+      opened.defer(() => machine.close());
+      log.verifyAgainstState(machine.flushedAtOpen);
+      const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
+      opened.defer(() => reserve.stop());
+      return new RaftEngine({ log, machine, reserve, disk }, options);
+    } catch (error) {
+      await opened.disposeAsync().catch(() => undefined); // the first error is the cause
+      throw error;
     }
-    const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index, onFailure });
-    log.verifyAgainstState(machine.flushedAtOpen);
-    const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
-    return new RaftEngine({ log, machine, reserve, disk }, options);
   }
 
   /** Refuses what this fence refuses from now on. */
@@ -251,6 +258,31 @@ function timedConsensus(driver: Driver<CommitResult>, observer: NodeObserver): C
     },
     readIndex: (done) => driver.readIndex(done),
     status: () => driver.status(),
+  };
+}
+
+/**
+ * Starts the spans of a proposal that is a part of `request`: `propose` until its outcome, with `commit` from the log to a quorum and
+ * `apply` after that. Undefined if the request is not traced.
+ */
+function tracedProposal(request: Span | undefined): (ProposalObserver & { ended(failed: boolean): void }) | undefined {
+  const propose = request?.child('propose');
+  if (propose === undefined) return undefined;
+  let step: Span | undefined;
+  return {
+    appended: (index, term) => {
+      propose.set('transitd.raft.index', index);
+      propose.set('transitd.raft.term', term);
+      step = propose.child('commit');
+    },
+    committed: () => {
+      step?.end();
+      step = propose.child('apply');
+    },
+    ended: (failed) => {
+      step?.end(failed);
+      propose.end(failed);
+    },
   };
 }
 

@@ -129,7 +129,7 @@ describe('NodeClock', () => {
     const clocks = { wallMs: beginMs, monotonicMs: 0 };
     const lines: { level: number; msg: string }[] = [];
     const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-    return { clocks, lines, clock: new NodeClock({ log, read: () => ({ ...clocks }) }) };
+    return { clocks, lines, clock: new NodeClock(log, () => ({ ...clocks })) };
   }
 
   for (const jumpMs of [day, -day])

@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StartError } from '@transitd/process';
+import { MemberEvents } from '@transitd/cluster';
+import { noObserver, StartError } from '@transitd/process';
 import { expect } from 'chai';
 import { DataDirectory } from '../../src/storage/data-directory.ts';
 
@@ -21,4 +22,34 @@ describe('a data directory', () => {
     expect(error).to.be.instanceOf(StartError);
     expect(String(error)).to.match(/data_dir: .* cannot be used: .*Is a directory/);
   });
+
+  it('has no open file but its lock after its storage could not be opened, because a start is repeated every second', async () => {
+    const directory = await DataDirectory.open(path);
+    const before = openFiles(path);
+    await directory.bootstrapCluster();
+    mkdirSync(join(path, 'generation-1'), { recursive: true });
+    writeFileSync(join(path, 'generation-1', 'state'), 'no directory');
+    const raft = { heartbeat: 150, lease: 0, election_timeout: 1000, snapshot_threshold: 1, trailing_logs: 1, disk_reserve: 0 };
+    const onFatal = (error: Error): never => expect.fail(error.message);
+    const error = await directory.openStorage({ raft, onFatal, events: new MemberEvents(), observer: noObserver }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).to.be.instanceOf(Error);
+    expect(openFiles(path)).to.deep.equal(before);
+    await directory.close();
+  });
 });
+
+/** Returns the paths below the folder that this process has open. */
+const openFiles = (folder: string): readonly string[] =>
+  readdirSync('/proc/self/fd')
+    .map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return ''; // closed meanwhile
+      }
+    })
+    .filter((path) => path.startsWith(folder))
+    .toSorted();

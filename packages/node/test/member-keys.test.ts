@@ -4,7 +4,7 @@ import { memoryStore, type Replica } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { followBarrier } from '../src/member.ts';
-import { openBarrier } from '../src/open-barrier.ts';
+import { openBarrier } from '../src/member-keys.ts';
 
 const [former, present] = ['former', 'present'].map((id, i) => ({ id, key: Buffer.alloc(32, i + 1) }));
 
@@ -22,7 +22,7 @@ describe('the barrier of a node', () => {
     const lines: string[] = [];
     const parts = {
       config: { barrier_rotation: { max_operations: 2 ** 32, interval: 0 } },
-      seal: after,
+      opened: { seal: after },
       log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line).msg) }),
       clock: systemClock,
     } as unknown as Parameters<typeof openBarrier>[0];
