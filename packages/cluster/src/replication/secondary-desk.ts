@@ -27,7 +27,7 @@ export interface SecondaryDeskOptions {
     /** The replication set as a new secondary has to know it. @throws ReplicationError `wrong_mode` unless this cluster is its primary */
     readonly offered: Pick<ActivationToken, 'set' | 'fenceMs' | 'seal'>;
   };
-  readonly clock: Pick<RecordClock, 'dueMs'>;
+  readonly clock: Pick<RecordClock, 'dueMs' | 'utcMs'>;
 }
 
 export interface TokenRequest {
@@ -91,7 +91,7 @@ export class SecondaryDesk {
    */
   async activate(token: string, { request, cluster }: ActivationRequest): Promise<IssuedCertificate> {
     const { registry, clusterId, clock } = this.#options;
-    const secondary = secondaryOfToken(registry.current, token, clock.dueMs());
+    const secondary = secondaryOfToken(registry.current, token, clock.utcMs());
     const signed = await signSecondary(await this.#authority(), { clusterId, secondary, request, now: new Date(clock.dueMs()) });
     const used = { cluster, key: signed.keyHash, certificate: signed.fingerprint, issued: signed.certificate };
     let certificate = '';

@@ -32,7 +32,7 @@ export class TestSite<P extends PrimaryCluster = TestPrimary> {
   /** The number of the active node. */
   active = 0;
   utcMs = Date.now();
-  readonly clock = { nowMs: () => performance.now(), dueMs: () => this.utcMs };
+  readonly clock = { nowMs: () => performance.now(), utcMs: () => this.utcMs, dueMs: () => this.utcMs };
   /** Requests that reached the handlers of members. */
   readonly handled: string[] = [];
   readonly members = new Map<string, { id: number; memberState: 'member' | 'removed' }>();

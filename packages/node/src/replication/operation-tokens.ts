@@ -26,14 +26,14 @@ const path = 'core/replication/operation-token';
  */
 export class OperationTokens {
   readonly #store: Pick<Store, 'get' | 'commit'>;
-  readonly #clock: Pick<RecordClock, 'dueMs'>;
+  readonly #clock: Pick<RecordClock, 'dueMs' | 'utcMs'>;
   /** Hash of a token with which a change is being made, such as a promotion that waits. */
   #changing: string | undefined;
   /** Hash of a token with which a change was made. */
   #used: string | undefined;
 
   /** @param store - the records in plaintext */
-  constructor(store: Pick<Store, 'get' | 'commit'>, clock: Pick<RecordClock, 'dueMs'>) {
+  constructor(store: Pick<Store, 'get' | 'commit'>, clock: Pick<RecordClock, 'dueMs' | 'utcMs'>) {
     this.#store = store;
     this.#clock = clock;
   }
@@ -84,7 +84,7 @@ export class OperationTokens {
     const record = stored && decode(stored.value);
     const hash = hashOf(token);
     const isValid = record !== undefined && isOperationToken(token) && isSame(record.hash, hash);
-    if (stored === undefined || !isValid || this.#clock.dueMs() >= record.expiresMs || this.#used === hash) throw invalid();
+    if (stored === undefined || !isValid || this.#clock.utcMs() >= record.expiresMs || this.#used === hash) throw invalid();
     return stored.revision;
   }
 

@@ -1,5 +1,6 @@
 import { memoryStore, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import { isOperationToken, OperationTokens, operationTokenMs } from '../../src/replication/operation-tokens.ts';
 
 const path = 'core/replication/operation-token';
@@ -17,7 +18,10 @@ describe('the operation token of a secondary', () => {
   beforeEach(() => {
     store = memoryStore();
     nowMs = 1_000_000;
-    tokens = new OperationTokens(store, { dueMs: () => nowMs });
+    tokens = new OperationTokens(
+      store,
+      clockOf(() => nowMs),
+    );
   });
 
   it('is stored as a hash', async () => {
@@ -29,12 +33,30 @@ describe('the operation token of a secondary', () => {
 
   it('is valid on the next active node, until it expires', async () => {
     const token = await tokens.issue();
-    const next = new OperationTokens(store, { dueMs: () => nowMs });
+    const next = new OperationTokens(
+      store,
+      clockOf(() => nowMs),
+    );
     nowMs += operationTokenMs - 1;
     expect(await codeOf(next.use(token, 'reads', nothing))).to.equal('done');
     nowMs += 1;
     expect(await codeOf(next.use(token, 'reads', nothing))).to.equal('operation_token');
     expect(await codeOf(next.delete(token))).to.equal('operation_token');
+  });
+
+  it('is refused as soon as it has expired by one of two clocks that disagree', async () => {
+    let aheadMs = 0;
+    const disagreeing = new OperationTokens(
+      store,
+      clockOf(
+        () => nowMs + aheadMs,
+        () => nowMs,
+      ),
+    );
+    const token = await disagreeing.issue();
+    expect(await codeOf(disagreeing.use(token, 'reads', nothing))).to.equal('done');
+    aheadMs = operationTokenMs;
+    expect(await codeOf(disagreeing.use(token, 'reads', nothing))).to.equal('operation_token');
   });
 
   it('authorizes one change at a time', async () => {
