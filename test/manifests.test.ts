@@ -27,8 +27,8 @@ function modulesIn(folder: string): ReadonlyMap<string, string> {
   return new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));
 }
 
-/** How a module loads at once what it does not always need. */
-const required = /(?:createRequire\([^)]*\)|\brequire)\('([^'.][^']*)'\)/g;
+/** How a module loads at once what it does not always need. A method may have this name too. */
+const required = /(?:createRequire\([^)]*\)|(?<!\.)\brequire)\('([^'.][^']*)'\)/g;
 
 /** Returns the names of the packages that the modules import in any form, sorted, without those of Node. */
 function importedIn(modules: ReadonlyMap<string, string>): string[] {

@@ -89,7 +89,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a secondary answers heartbeats without a leader lease',
     file: 'packages/node/src/replication/secondary-side.ts',
-    find: '!this.isPromoting && this.#parts.storage.holdsLease()',
+    find: '!this.isPromoting && this.#options.storage.holdsLease()',
     replace: '!this.isPromoting',
     tests: ['packages/node/test/replication/received-state.test.ts'],
   },

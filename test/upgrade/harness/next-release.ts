@@ -88,7 +88,7 @@ const additions: readonly Patch[] = [
       "  { path: 'sys/next-release', operations: { POST: guarded({\n" +
       "    name: 'next-release', about: 'Test', answers: answers.data(object({ level: integer })),\n" +
       "    capability: 'update', adds: true, run: async ({ node }) => {\n" +
-      '      const { level } = node.featureLevel.status;\n' +
+      '      const { level } = node.requireMember().featureLevel.status;\n' +
       "      if (!hasFeature(level, 'nextRelease'))\n" +
       `        throw new RequestError('invalid_request', 'this operation needs feature level ${nextLevel}');\n` +
       '      return dataReply({ level });\n    } }) } },\n',
