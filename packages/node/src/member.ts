@@ -1,4 +1,3 @@
-import type { AuditWriter } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
 import type { ClusterHost, FeatureLevelControl, ForwardedRequests, MemberEvents, Peers } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
@@ -32,8 +31,6 @@ export interface MemberHost {
   readonly log: Logger;
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
-  /** Absent if nothing is audited. */
-  readonly audit: AuditWriter | undefined;
   readonly directory: DataDirectory;
   readonly disk: DataDisk;
   readonly api: ApiAddress;

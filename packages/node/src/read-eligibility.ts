@@ -45,6 +45,12 @@ const pollMs = 10;
 /** Maximum time for which a request waits until this node has the state that its caller has seen on another node (decision 25). */
 const reachedWithinMs = 1000;
 
+/** The node of the member that is to respond. */
+interface RespondingHost {
+  readonly config: Config;
+  readonly observer: NodeObserver;
+}
+
 /** The member that is to respond. */
 interface RespondingMember {
   readonly role: ServingRole;
@@ -58,10 +64,10 @@ export type Eligibility = Pick<ReadEligibility, keyof ReadEligibility>;
 
 /** Decides whether this member may respond to a request, and from which state of the cluster; forwards the request if not. */
 export class ReadEligibility {
-  readonly #host: { readonly config: Config; readonly observer: NodeObserver };
+  readonly #host: RespondingHost;
   readonly #member: RespondingMember;
 
-  constructor(host: { readonly config: Config; readonly observer: NodeObserver }, member: RespondingMember) {
+  constructor(host: RespondingHost, member: RespondingMember) {
     this.#host = host;
     this.#member = member;
   }
@@ -246,7 +252,7 @@ export class ReadEligibility {
   async forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
     const { peers } = this.#member;
     const { observer } = this.#host;
-    if (peers === undefined) throw new StoreError('not_leader', 'this node is not the active one');
+    if (peers === undefined) throw notActive();
     const startMs = performance.now();
     try {
       const status = await peers.forwarder.forward(req, res, options);
@@ -271,9 +277,7 @@ export class ReadEligibility {
   }
 }
 
-const refused = async (): Promise<never> => {
-  throw new StoreError('not_leader', 'this node is not the active one');
-};
+const notActive = (): StoreError => new StoreError('not_leader', 'this node is not the active one');
 
 /** Of a node that belongs to no cluster: it has no state to answer from, and no other node to forward to. */
 export const noEligibility: Eligibility = {
@@ -297,6 +301,6 @@ export const noEligibility: Eligibility = {
   hasLost: () => false,
   serviceIndex: undefined,
   canForward: false,
-  forward: refused,
+  forward: () => Promise.reject(notActive()),
   waitUntilInForce: async () => undefined,
 };

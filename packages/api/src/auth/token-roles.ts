@@ -92,9 +92,7 @@ const read = tokenRoleOperation(
   'token-role-read',
   'read',
   { about: 'Read a role', takes: { name }, answers: answers.data(roleSchema) },
-  async (roles, call) => {
-    return dataReply(roleJson(found(await roles.find(nameIn(call))).role));
-  },
+  async (roles, call) => dataReply(roleJson(found(await roles.find(nameIn(call))).role)),
 );
 
 const list = tokenRoleOperation('token-role-list', 'list', { about: 'List role names', answers: answers.names }, async (roles) =>

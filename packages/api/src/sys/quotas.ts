@@ -73,9 +73,7 @@ const read = quotaOperation(
   'quota-read',
   'read',
   { about: 'Read a quota', takes: { name }, answers: answers.data(quotaSchema) },
-  async ({ quotas }, call) => {
-    return dataReply(quotaJson(found(await quotas.find(nameIn(call)))));
-  },
+  async ({ quotas }, call) => dataReply(quotaJson(found(await quotas.find(nameIn(call))))),
 );
 
 const list = quotaOperation('quota-list', 'list', { about: 'List quota names', answers: answers.names }, async ({ quotas }) =>

@@ -49,7 +49,7 @@ describe('a cluster of a replication set', () => {
       ],
       primary: {
         ...{ secondary: 'west', addresses: ['10.0.0.1:8201'], address: '10.0.0.1:8201', connection: 'stopped' },
-        ...{ lag: { entries: 4, ms: undefined }, silentMs: undefined, reason: 'refused', stopReason: 'digest_differs' },
+        ...{ lag: { entries: 4, ms: undefined }, silentMs: undefined, reason: 'refused', stopped: 'digest_differs' },
       },
       fence: { status: { state: 'off' } },
       diverged: { newest: undefined },

@@ -8,9 +8,8 @@ import { type JsonSchema, object } from './json-schema.ts';
 export type FieldKind = 'bool' | 'int' | 'string' | 'strings' | 'texts' | 'duration' | 'lease' | 'any';
 
 /**
- * Details of a field for the OpenAPI document. The parser ignores these details, except `long`, `trimmed`,
- * `dropsEmpty`, `ignored` and `unsupported`. The
- * operations enforce the others, and a test checks that they do.
+ * Details of a field for the OpenAPI document. The parser ignores these details, except `long`, `trimmed`, `dropsEmpty`, `ignored` and
+ * `unsupported`. The operations enforce the others, and a test checks that they do.
  */
 export interface FieldDetail {
   /** The text is data: the operation limits its length, or treats any length in linear time. The parser limits all other texts. */

@@ -173,7 +173,7 @@ export class ClusterReplication {
     if (status === undefined || present === undefined || this.#role.state?.role !== 'secondary') return undefined;
     const { secondary, addresses } = present;
     const { missesRestore } = this.#secondary;
-    return { secondary, addresses, missesRestore, ...status, stopReason: status.stopped };
+    return { secondary, addresses, missesRestore, ...status };
   }
 
   /** The secondaries of a primary's active node, by the name that an operator gave them; empty on any other node. */

@@ -1,5 +1,5 @@
 import type { PrimaryLinkStatus, ReplicationPort } from '@transitd/cluster';
-import type { Registry, StopReason } from '@transitd/replication';
+import type { Registry } from '@transitd/replication';
 import type { EpochName } from '@transitd/storage-fsm';
 
 /** The state of the primary as its secondary knows it. */
@@ -9,8 +9,6 @@ export interface PrimaryView extends PrimaryLinkStatus {
   readonly addresses: readonly string[];
   /** The primary was restored from a backup, and this cluster has the state from before. */
   readonly missesRestore: boolean;
-  /** Why this cluster has stopped following its primary; undefined while it follows or tries to. */
-  readonly stopReason: StopReason | undefined;
 }
 
 /** The state of a secondary as its primary knows it. */

@@ -9,6 +9,8 @@ interface AskingMember {
   readonly peers: Pick<Peers, 'membershipList' | 'reportOf'> | undefined;
 }
 
+type AskingHost = Pick<ReportingHost, 'config'> & { readonly api: { readonly url: string } };
+
 /** How long a member may take to report. A member that is down must not hold up the view of the others. */
 const reportMsMax = 1000;
 /** How long a view is shared: many viewers cost the members no more calls than one. */
@@ -21,10 +23,10 @@ const sharedForMs = 500;
 export class ClusterReports {
   readonly streams = new ReportStreams(this);
   readonly #member: AskingMember;
-  readonly #host: Pick<ReportingHost, 'config'> & { readonly api: { readonly url: string } };
+  readonly #host: AskingHost;
   #shared: { readonly view: Promise<ClusterView>; readonly atMs: number } | undefined;
 
-  constructor(member: AskingMember, host: Pick<ReportingHost, 'config'> & { readonly api: { readonly url: string } }) {
+  constructor(member: AskingMember, host: AskingHost) {
     this.#member = member;
     this.#host = host;
   }

@@ -87,6 +87,7 @@ export class RaftEngine implements Storage {
 
   private constructor({ log, machine, reserve, disk }: Opened, options: StorageOptions) {
     const { raft, membership, events, observer } = options;
+    const diskLow = (): boolean => reserve.diskLow();
     this.machine = machine;
     this.electedWithinMs = 2 * raft.election_timeout;
     this.#reserve = reserve;
@@ -96,7 +97,7 @@ export class RaftEngine implements Storage {
       log,
       machine,
       disk,
-      diskLow: () => this.diskLow(),
+      diskLow,
       link: membership?.link ?? noLink,
       onFetchFailed: (error) => membership?.onFetchFailed(error),
     });
@@ -111,8 +112,8 @@ export class RaftEngine implements Storage {
     this.replica = new LocalReplica({
       consensus: timedConsensus(this.driver, observer),
       machine,
-      diskLow: () => this.diskLow(),
-      lowDisks: () => membership?.lowDisks(this.driver, this.diskLow()) ?? [],
+      diskLow,
+      lowDisks: () => membership?.lowDisks(this.driver, diskLow()) ?? [],
       fenced: (transaction) => this.#fence?.refusal(transaction),
     });
   }

@@ -212,12 +212,12 @@ const heartbeatOf = (silentMs: number | undefined) =>
 function primaryOf({ member }: Node) {
   const primary = member?.replication?.primary;
   if (primary === undefined) return {};
-  const { secondary, addresses, connection, address = '', lag, silentMs, stopReason, missesRestore } = primary;
+  const { secondary, addresses, connection, address = '', lag, silentMs, stopped, missesRestore } = primary;
   return {
     secondary_id: secondary,
     connection_status: connection,
     ...(missesRestore && { misses_restore: true }),
-    ...(stopReason !== undefined && { stop_reason: stopReason }),
+    ...(stopped !== undefined && { stop_reason: stopped }),
     known_primary_cluster_addrs: addresses,
     primaries: [
       {
