@@ -238,7 +238,7 @@ describe('readBody', () => {
     expect((outcome as Buffer).length).to.equal(bytes);
     // A Buffer for each piece would need 120 MB and more. The limit leaves room for the rest of the process.
     expect(held).to.be.below(80_000_000);
-  }).timeout(240_000);
+  });
 
   it('answers 408 to a body that does not arrive in time', async () => {
     limits = { ...limits, deadlineMs: 10 };

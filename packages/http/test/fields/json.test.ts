@@ -104,8 +104,7 @@ describe('parseBody', () => {
     expect(refusal('a=%FF', form)).to.match(/form/);
   });
 
-  it('accepts the longest batch with every member that an item can have', async function () {
-    this.timeout(60_000);
+  it('accepts the longest batch with every member that an item can have', async () => {
     const item = { plaintext: '', context: '', associated_data: '', key_version: 1, nonce: '', reference: '' };
     const text = JSON.stringify({ batch_input: Array(100_000).fill(item), key_version: 1, partial_failure_response_code: 200 });
     const read = (await parseAny(text))['batch_input'] as readonly unknown[];
