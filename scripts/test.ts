@@ -45,15 +45,14 @@ const asked = (option: (typeof options)[number], ...suites: readonly Suite[]): r
 const bin = 'node_modules/.bin';
 const tested = readdirSync(join(root, 'packages'))
   .map((name) => `packages/${name}`)
-  .filter((folder) => existsSync(join(root, folder, '.mocharc.json')));
+  .filter((folder) => existsSync(join(root, folder, 'test')));
 const packages: Suite = {
   name: 'packages',
   command: [
-    ...([`${bin}/turbo`, 'run', 'test', '--concurrency=3', '--continue', '--log-order=grouped', '--log-prefix=none'] as const),
+    ...([`${bin}/turbo`, 'run', 'test', '--concurrency=2', '--continue', '--log-order=grouped', '--log-prefix=none'] as const),
     ...rest,
   ],
   folders: rest.length > 0 ? [] : tested,
-  niceness: 10,
 };
 const mocha = (folder: string): Suite => ({
   name: folder,
@@ -68,7 +67,7 @@ const computing: readonly Suite[] = [
   { name: 'rules', command: [process.execPath, 'scripts/check.ts'] },
   { name: 'spelling', command: [`${bin}/cspell`, '--no-progress', '--quiet'] },
   packages,
-  ...asked('--clients', { ...mocha('test/clients'), niceness: 10 }),
+  ...asked('--clients', mocha('test/clients')),
   ...asked('--release', { name: 'release', command: [process.execPath, 'scripts/release.ts', '--dry-run'], folders: [''] }),
   ...asked('--e2e', { name: 'containers', command: ['scripts/engine.sh', process.execPath, 'scripts/e2e.ts'], folders: [''] }),
 ];

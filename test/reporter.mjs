@@ -2,6 +2,7 @@
 // ended.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
+import { inspect } from 'node:util';
 import mocha from 'mocha';
 
 const root = resolve(import.meta.dirname, '..');
@@ -38,7 +39,7 @@ export default class ResultsReporter extends mocha.reporters.Spec {
     runner.on('fail', (test, error) => {
       resultsOf(test).failures.push({
         title: test.fullTitle(),
-        message: String(error?.stack ?? error?.message ?? error).slice(0, 4000),
+        message: inspect(error).slice(0, 4000),
       });
     });
     runner.once('end', () => {

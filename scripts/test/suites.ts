@@ -1,5 +1,5 @@
 // Runs suites in queues: the suites of a queue run one after the other, and the queues run side by side. Live nodes wait for elections and
-// timeouts; the suites that compute, which run with niceness, use that time. With equal niceness a live test takes nearly twice as long.
+// timeouts; the suites that compute use that time. All have one priority: on a busy machine a suite with a lower one would stand still.
 import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { type FileResults, Results, sum } from './results.ts';
@@ -12,8 +12,6 @@ export interface Suite {
   readonly folders?: readonly string[];
   /** After so many milliseconds it is ended, and what it printed until then is shown. */
   readonly limitMs?: number;
-  /** Added to the niceness of its processes. With more than 0, it computes while the processes of the other queues wait. */
-  readonly niceness?: number;
 }
 
 export interface SuiteResults {
@@ -61,7 +59,7 @@ async function runSuite(suite: Suite, env: NodeJS.ProcessEnv): Promise<SuiteResu
 
 /** Runs the command of a suite to its end, or to its limit. Returns whether it succeeded, and its output. */
 function outputOf(
-  { command: [program, ...args], niceness = 0, limitMs = LIMIT_MS }: Suite,
+  { command: [program, ...args], limitMs = LIMIT_MS }: Suite,
   env: NodeJS.ProcessEnv,
 ): Promise<{ readonly ok: boolean; readonly output: Buffer }> {
   return new Promise((done) => {
@@ -70,7 +68,7 @@ function outputOf(
       clearTimeout(limit);
       done({ ok, output: Buffer.concat([...chunks, ...last.map((line) => Buffer.from(`${line}\n`))]) });
     };
-    const child = spawn('nice', ['-n', String(niceness), resolve(root, program), ...args], {
+    const child = spawn(resolve(root, program), args, {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
       env,

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { getPriority, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runQueues, type Suite } from '../../scripts/test/suites.ts';
@@ -7,7 +7,7 @@ import { runQueues, type Suite } from '../../scripts/test/suites.ts';
 /** A suite whose command is this script. */
 const suite = (script: string, more: Partial<Suite> = {}): Suite => ({
   name: 'suite',
-  command: [process.execPath, '--input-type=module', '-e', `import fs from 'node:fs';\nimport os from 'node:os';\n${script}`],
+  command: [process.execPath, '--input-type=module', '-e', `import fs from 'node:fs';\n${script}`],
   ...more,
 });
 const lines = (...values: readonly unknown[]): string =>
@@ -35,13 +35,6 @@ describe('the queues of a run', () => {
       [meets('right', 'left')],
     );
     expect(results.map(({ check }) => check)).to.deep.equal([true, true, true, true]);
-  });
-
-  it('run each suite with its niceness', async () => {
-    const results = await run(
-      [0, 5].map((niceness) => suite(`process.exitCode = os.getPriority() - ${getPriority() + niceness}`, { niceness })),
-    );
-    expect(results.map(({ check }) => check)).to.deep.equal([true, true]);
   });
 
   for (const [what, script, ended] of [

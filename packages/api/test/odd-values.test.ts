@@ -116,8 +116,7 @@ const targets: readonly Target[] = allRoutes(new TestMetrics())
     Object.entries(operations).map(([verb, operation]) => ({ verb, path, fields: fieldsOf(operation) })),
   );
 
-describe('every request below sys and auth gets a response, and none an internal error', function () {
-  this.timeout(300_000);
+describe('every request below sys and auth gets a response, and none an internal error', () => {
   let real: RealNode;
   let fitting: Fitting = {};
 

@@ -31,8 +31,7 @@ describe('key material at rest', () => {
     });
   };
 
-  it('is in no file, neither raw nor as hex nor as base64 in any alignment, after writes, a flush, a stop and a start', async function () {
-    this.timeout(240_000);
+  it('is in no file, neither raw nor as hex nor as base64 in any alignment, after writes, a flush, a stop and a start', async () => {
     writeFileSync(join(folder, 'seal.key'), Buffer.alloc(32, 7), { mode: 0o600 });
     const node = await open();
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });

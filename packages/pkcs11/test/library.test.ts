@@ -11,8 +11,7 @@ const call = (pin: string): TokenCall => ({
   key: { library: 'fake', slot: 0, pin, keyLabel: 'k', mechanism: 'CKM_ECDSA' },
 });
 
-describe('the thread of a library', function () {
-  this.timeout(240_000); // each test starts a thread
+describe('the thread of a library', () => {
   let library: Library | undefined;
   const channels: BroadcastChannel[] = [];
   const open = (options: Partial<LibraryOptions> = {}): Library => {

@@ -30,8 +30,7 @@ async function failureOf(call: Promise<unknown>): Promise<Pick<Pkcs11Failure, 'c
 }
 const codeOf = async (call: Promise<unknown>): Promise<string> => (await failureOf(call)).code;
 
-describe('keys in a SoftHSM token', function () {
-  this.timeout(240_000);
+describe('keys in a SoftHSM token', () => {
   let folder: TokenFolder;
   let tokens: Pkcs11Tokens;
   let count = 0;

@@ -6,8 +6,7 @@ import { Pkcs11Failure, Pkcs11Tokens, type TokenKey } from '../src/index.ts';
 import { Recovery } from '../src/recovery.ts';
 import { needsToken, softhsmLibrary, TokenFolder } from './softhsm.ts';
 
-describe('a token that was temporarily unavailable', function () {
-  this.timeout(240_000);
+describe('a token that was temporarily unavailable', () => {
   let folder: TokenFolder;
   let tokens: Pkcs11Tokens;
   before(function () {

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 
-describe('endProcess', function () {
-  this.timeout(60_000);
+describe('endProcess', () => {
   let folder: string;
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'end-process-'));

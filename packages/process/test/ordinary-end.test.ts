@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 
-describe('the ordinary end of a process', function () {
-  this.timeout(60_000);
+describe('the ordinary end of a process', () => {
   let folder: string;
   let pipe: string;
   beforeEach(() => {

@@ -24,6 +24,6 @@ describe('a fault planted in the core', () => {
       const mutant = mutants.find((each) => each.name === name);
       if (mutant === undefined) throw new Error('no such fault');
       expect(await hunt(mutant, { seeds: 300, events: 10_000 })).not.to.equal(undefined);
-    }).timeout(240_000);
+    });
   }
 });

@@ -54,7 +54,7 @@ describe('the simulator', () => {
       const result = runSimulation(config);
       coverage.add(result.coverage);
       expect(result.failure?.message).to.equal(undefined);
-    }).timeout(240_000);
+    });
   }
 
   it(`finds nothing in ${FIXED} fixed seeds`, async () => {
@@ -62,7 +62,7 @@ describe('the simulator', () => {
     expect(seeds).to.equal(FIXED);
     expect(events).to.be.at.least(FIXED * EVENTS * 0.9);
     expect(undecided / seeds).to.be.below(UNDECIDED_MAX + 0.03);
-  }).timeout(1_800_000);
+  });
 
   it('finds nothing in fixed seeds with the extra faults, played until every event of these faults is met', async () => {
     let failed: Outcome | undefined;
@@ -75,13 +75,13 @@ describe('the simulator', () => {
     });
     if (failed !== undefined) expect.fail([`${failed.failure?.message}`, commandOf({ ...failed, events: EVENTS })].join('\n'));
     expect(isMet(), coverage.missing().join(', ')).to.equal(true);
-  }).timeout(1_800_000);
+  });
 
   const base = Number(process.env['SIM_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0]) % 2 ** 31;
   it(`finds nothing in ${FRESH} fresh seeds (from ${base} on), half of them with the extra faults`, async () => {
     const { seeds } = await play({ first: base, count: FRESH, extra: true }, coverage);
     expect(seeds).to.equal(FRESH);
-  }).timeout(1_800_000);
+  });
 
   for (const profile of ['core', 'driver'] as const) {
     it(`plays a seed twice with the same result (${profile})`, () => {
@@ -93,7 +93,7 @@ describe('the simulator', () => {
       }
       const [one, other] = [3, 4].map((seed) => runSimulation(configOf(seed, profile, 3_000)).hash);
       expect(one).not.to.equal(other);
-    }).timeout(240_000);
+    });
   }
 
   it('makes a failing run smaller, as long as it fails', async () => {

@@ -7,8 +7,7 @@ import { expect } from 'chai';
 import { until } from '../../process/test/until.ts';
 import { GatewayWorker, type GatewayWorkerParts } from '../src/gateways/gateway-worker.ts';
 
-describe('a gateway thread that is terminated', function () {
-  this.timeout(60_000);
+describe('a gateway thread that is terminated', () => {
   let folder: string;
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'gateway-worker-'));

@@ -127,8 +127,7 @@ describe('Policies', () => {
     expect(permits(await policies.compile(['a', 'b', 'c']), { ...reads, path: 'a/x/1' })).to.equal(true);
   });
 
-  it('are read and compiled while other work runs', async function () {
-    this.timeout(240_000);
+  it('are read and compiled while other work runs', async () => {
     const { policies } = setup();
     let turns = 0;
     const others = setInterval(() => {
@@ -156,8 +155,7 @@ describe('Policies', () => {
     await policies.delete('my-app');
   });
 
-  it('list all names, also more than one page of the store', async function () {
-    this.timeout(240_000);
+  it('list all names, also more than one page of the store', async () => {
     const { policies } = setup();
     for (let n = 0; n < 1100; n += 1) await policies.write(`p${n}`, grants('a'));
     expect(await policies.list()).to.have.lengthOf(1102);
@@ -234,8 +232,7 @@ describe('Policies', () => {
     );
   });
 
-  it('merge blocks for one path in time linear in the text', async function () {
-    this.timeout(240_000);
+  it('merge blocks for one path in time linear in the text', async () => {
     const { policies } = setup();
     const begun = process.cpuUsage();
     const block = (n: number): string =>

@@ -79,8 +79,7 @@ const outcomeOf = ({ status, body }: Answer, field: string): string => {
   return status !== 200 ? `${status} ${JSON.stringify(body)}` : warned.length > 0 ? 'warned' : 'used';
 };
 
-describe('a member of a request that the operation knows', function () {
-  this.timeout(60_000);
+describe('a member of a request that the operation knows', () => {
   before(async () => {
     at = await served();
     for (const [name, body] of Object.entries(keys)) expect((await post(`keys/${name}`, body)).status, name).to.equal(200);
@@ -373,8 +372,7 @@ describe('a member of a request that the operation knows', function () {
   });
 });
 
-describe('a value in a batch of one', function () {
-  this.timeout(60_000);
+describe('a value in a batch of one', () => {
   before(async () => {
     at = await served();
     for (const name of Object.values(keyOf)) await post(`keys/${name}`, keys[name] ?? {});
@@ -437,8 +435,7 @@ describe('a value in a batch of one', function () {
   });
 });
 
-describe('an item of a batch', function () {
-  this.timeout(60_000);
+describe('an item of a batch', () => {
   const texts = ['', 'AAAA', fox];
   const versions = [0, 1, 2, 3, -1, '1', '0x2', '', true, null];
   const macLengths = [0, 4, 8, 16, 3, 17, '8', '0x8', '', true];
@@ -563,8 +560,7 @@ describe('an item of a batch', function () {
     });
 });
 
-describe('a batch', function () {
-  this.timeout(60_000);
+describe('a batch', () => {
   before(async () => {
     at = await served();
     for (const name of ['aes', 'derived', 'ecdsa']) await post(`keys/${name}`, keys[name] ?? {});

@@ -87,20 +87,20 @@ describe('a simulated cluster of performance standbys', () => {
     expect(played.waited).to.be.above(5);
     expect(played.standbyReads).to.be.above(2_000);
     expect(played.activeReads).to.be.above(1_000);
-  }).timeout(300_000);
+  });
 
   it('serves no state from before a revocation while the removal of a standby is not applied yet', async () => {
     expect((await play(300_000_465, 1)).revocations).to.be.above(0);
-  }).timeout(60_000);
+  });
 
   const base = Number(process.env['SIM_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0]) % 2 ** 31;
   it(`serves no state from before a revocation in ${FRESH} fresh seeds (from ${base} on)`, async () => {
     expect((await play(base, FRESH)).revocations).to.be.above(0);
-  }).timeout(300_000);
+  });
 
   it('gives the same result for the same seed', async () => {
     expect(await playStandbys(7, EVENTS)).to.deep.equal(await playStandbys(7, EVENTS));
-  }).timeout(60_000);
+  });
 
   for (const [fault, options] of Object.entries(faults)) {
     it(`detects that ${fault}`, async () => {
@@ -109,6 +109,6 @@ describe('a simulated cluster of performance standbys', () => {
       for (let seed = firstSeed; seed < firstSeed + 300 && found === undefined; seed++)
         found = (await playStandbys(seed, EVENTS, options)).failure;
       expect(found).to.match(/^after a revocation is answered no node serves/);
-    }).timeout(300_000);
+    });
   }
 });

@@ -9,8 +9,7 @@ import { Site } from './site.ts';
 
 const plaintext = Buffer.from('data').toString('base64');
 
-describe('a primary whose secondary acknowledges key material', function () {
-  this.timeout(240_000);
+describe('a primary whose secondary acknowledges key material', () => {
   let folder = '';
   let east: Site;
   let west: Site;

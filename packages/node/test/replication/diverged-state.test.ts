@@ -5,8 +5,7 @@ import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { Site } from './site.ts';
 
-describe('a former primary that returns', function () {
-  this.timeout(240_000);
+describe('a former primary that returns', () => {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-diverged-'));
   const sites: Site[] = [];
   after(async () => {

@@ -6,8 +6,7 @@ import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { Site } from './site.ts';
 
-describe('two clusters with a fence', function () {
-  this.timeout(240_000);
+describe('two clusters with a fence', () => {
   let folder = '';
   let sites: Site[] = [];
   beforeEach(async () => {

@@ -7,8 +7,7 @@ import { Site } from './site.ts';
 
 const dayMs = 86_400_000;
 
-describe('the maintenance of a secondary', function () {
-  this.timeout(240_000);
+describe('the maintenance of a secondary', () => {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-maintenance-'));
   const sites: Site[] = [];
   after(async () => {

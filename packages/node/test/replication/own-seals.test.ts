@@ -51,8 +51,7 @@ async function receives(site: Site): Promise<void> {
   remove();
 }
 
-describe('two clusters with seals of their own', function () {
-  this.timeout(240_000);
+describe('two clusters with seals of their own', () => {
   let folder = '';
   const sites: Site[] = [];
   beforeEach(() => {

@@ -8,8 +8,7 @@ import { Site } from './site.ts';
 
 const request = { plaintext: Buffer.from('x').toString('base64'), mayCreate: false, mayUpdate: true };
 
-describe('a secondary whose whole state is replaced', function () {
-  this.timeout(240_000);
+describe('a secondary whose whole state is replaced', () => {
   let folder = '';
   const sites: Site[] = [];
   before(() => {

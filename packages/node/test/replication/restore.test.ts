@@ -6,8 +6,7 @@ import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { Site } from './site.ts';
 
-describe('a restore in a replication set', function () {
-  this.timeout(240_000);
+describe('a restore in a replication set', () => {
   let folder = '';
   const sites: Site[] = [];
   beforeEach(() => {

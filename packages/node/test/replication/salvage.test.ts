@@ -14,8 +14,7 @@ async function encrypted({ engine }: Site, key: string): Promise<{ readonly ciph
   return { ciphertext: result.ciphertext };
 }
 
-describe('a key that was lost in a promotion', function () {
-  this.timeout(240_000);
+describe('a key that was lost in a promotion', () => {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-salvage-'));
   const sites: Site[] = [];
   after(async () => {

@@ -5,8 +5,7 @@ import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { Site } from './site.ts';
 
-describe('a secondary that has left its set where another one was promoted', function () {
-  this.timeout(240_000);
+describe('a secondary that has left its set where another one was promoted', () => {
   let folder = '';
   const sites: Site[] = [];
   before(() => {

@@ -7,8 +7,7 @@ import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { Site } from './site.ts';
 
-describe('two clusters that replicate', function () {
-  this.timeout(240_000);
+describe('two clusters that replicate', () => {
   let folder = '';
   const sites: Site[] = [];
   before(() => {

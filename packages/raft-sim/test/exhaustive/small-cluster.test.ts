@@ -33,7 +33,7 @@ describe('three cores', () => {
       const { failure, states } = explore(new UpToRenaming(new SmallCluster({ ...small, isLed })), { depthMax });
       expect(failure).to.equal(undefined);
       expect(states).to.be.at.least(statesMin);
-    }).timeout(240_000);
+    });
   }
 
   for (const [name, isLed, depth] of [
@@ -80,5 +80,5 @@ describe('three cores', () => {
       /^The log ends at entry \d+ but entry \d+ was acknowledged/,
     );
     expect(transitions.map((transition) => cluster.describe(transition)).at(-1)).to.match(/^Heartbeat from 1 to [23], term 1: /);
-  }).timeout(240_000);
+  });
 });

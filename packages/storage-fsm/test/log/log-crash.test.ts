@@ -221,7 +221,7 @@ describe('a node after a power failure', () => {
     );
     await fc.assert(property, { numRuns: 400 });
     expect(crashes).to.be.above(200);
-  }).timeout(240_000);
+  });
 });
 
 /** A small random generator, so that a seed reproduces a failing case. */

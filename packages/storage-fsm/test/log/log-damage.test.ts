@@ -111,14 +111,14 @@ describe('a damaged node', () => {
           }
         }
         expect(outcomes).to.include('damaged').and.to.include(node.log.length);
-      }).timeout(240_000);
+      });
 
       it('is refused or has its newest term, vote and all entries, whichever byte of node.state has changed', async () => {
         const path = '/node/node.state';
         const content = node.files.get(path) ?? Buffer.alloc(0);
         for (let at = 0; at < content.length; at += at % 65536 < 800 ? 3 : 997)
           expect(await openWith(path, flipped(content, at, at % 8)), `byte ${at}`).to.equal(node.log.length);
-      }).timeout(240_000);
+      });
 
       it('is refused or has all entries below the mark, wherever a file is truncated', async () => {
         for (const [path, content] of node.files)
@@ -126,7 +126,7 @@ describe('a damaged node', () => {
             const outcome = await openWith(path, content.subarray(0, length));
             if (outcome !== 'damaged') expect(outcome, `${path} to ${length}`).to.be.at.least(node.marked);
           }
-      }).timeout(240_000);
+      });
     });
 
   it('is refused when a file with entries below the mark is missing', async () => {

@@ -44,7 +44,7 @@ describe('the simulator with the real log and state machine', () => {
     ] as const) {
       expect(countOf(outcomes, event), event).to.be.above(0);
     }
-  }).timeout(300_000);
+  });
 
   const base = Number(process.env['SIM_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0]) % 2 ** 31;
   it(`finds nothing in 20 fresh seeds (from ${base} on), half of them with the extra faults`, async () => {
@@ -52,7 +52,7 @@ describe('the simulator with the real log and state machine', () => {
     const outcomes = await play(base + 10, 10, { extra: true });
     expect(outcomes).to.have.length(10);
     expect(countOf(outcomes, 'power lost after a kill'), 'power lost after a kill').to.be.above(0);
-  }).timeout(300_000);
+  });
 
   for (const [seed, what] of [
     [2_600_777, 'a list is read from a disk that has just failed'],
@@ -62,7 +62,7 @@ describe('the simulator with the real log and state machine', () => {
     it(`finds nothing in a run in which ${what}`, async () => {
       const { failure } = await playStorage(configOf(seed, 'storage', 10_000));
       expect(failure?.message).to.equal(undefined);
-    }).timeout(60_000);
+    });
 
   it('plays a seed the same way twice, although the log uses promises', async () => {
     for (const seed of [3, 17]) {
@@ -74,7 +74,7 @@ describe('the simulator with the real log and state machine', () => {
     }
     const [one, other] = [await playStorage(configOf(3, 'storage', 500)), await playStorage(configOf(4, 'storage', 500))];
     expect(one.hash).not.to.equal(other.hash);
-  }).timeout(240_000);
+  });
 });
 
 describe('a fault planted in the log or the state machine', () => {
@@ -91,6 +91,6 @@ describe('a fault planted in the log or the state machine', () => {
       const mutant = storageMutants.find((each) => each.name === name);
       if (mutant === undefined) throw new Error('no such fault');
       expect(await hunt(mutant, { seeds: 50, events: EVENTS })).not.to.equal(undefined);
-    }).timeout(240_000);
+    });
   }
 });

@@ -154,7 +154,7 @@ describe('a cluster on real disks', () => {
       } finally {
         await members.end();
       }
-    })).timeout(240_000);
+    }));
 
   it('restores a backup across a leader change: the next leader continues it, and all members reach the same state', () =>
     inTemporaryDirectory(async (parent) => {
@@ -199,5 +199,5 @@ describe('a cluster on real disks', () => {
       } finally {
         await members.end();
       }
-    })).timeout(240_000);
+    }));
 });

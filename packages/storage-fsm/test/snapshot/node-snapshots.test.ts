@@ -20,9 +20,7 @@ async function transferred(
   return { meta, snapshots };
 }
 
-describe('snapshots between nodes', function () {
-  this.timeout(240_000);
-
+describe('snapshots between nodes', () => {
   it("replace state and log with the leader's flushed state; term and vote stay", () =>
     pair(async ({ leader, follower, reopen }) => {
       const { snapshots: source, failed } = serving(leader);

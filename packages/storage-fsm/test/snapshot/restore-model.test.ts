@@ -79,9 +79,7 @@ const someStep = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom('flush' as const, 'reopen' as const, 'sweep' as const) },
 );
 
-describe('records through restores', function () {
-  this.timeout(240_000);
-
+describe('records through restores', () => {
   it('match the plain model, with equal digests on a node that flushes, restarts or sweeps at other times', async () => {
     let swaps = 0;
     let swept = 0;
@@ -139,5 +137,5 @@ describe('records through restores', function () {
     );
     expect(swaps).to.be.above(50);
     expect(swept).to.be.above(15);
-  }).timeout(240_000);
+  });
 });

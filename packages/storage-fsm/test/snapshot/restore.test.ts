@@ -79,9 +79,7 @@ describe('single records of a snapshot', () => {
     }));
 });
 
-describe('a backup', function () {
-  this.timeout(240_000);
-
+describe('a backup', () => {
   it('is a file that only its owner can read, with a summary of its content', () =>
     withBackup(async ({ file, parent }) => {
       expect((await stat(file)).mode & 0o777).to.equal(0o600);
@@ -114,9 +112,7 @@ describe('a backup', function () {
     }));
 });
 
-describe('a restore', function () {
-  this.timeout(240_000);
-
+describe('a restore', () => {
   it('replaces all records except the kept ones with the records of a backup, and notifies watchers', () =>
     withBackup(async ({ file, node: { machine } }) => {
       const notified: unknown[] = [];

@@ -39,9 +39,7 @@ async function installOn(disk: MemoryDisk, crashAt: number, coin: () => boolean)
   return { isInstalled, left };
 }
 
-describe('installing a snapshot', function () {
-  this.timeout(240_000);
-
+describe('installing a snapshot', () => {
   it('leaves the old log or the new one after a power failure at any operation, whichever unsynced pages survive', async () => {
     const found = { old: 0, new: 0 };
     let crashed = true;
@@ -77,7 +75,7 @@ describe('installing a snapshot', function () {
     }
     expect(found.old).to.be.above(50);
     expect(found.new).to.be.above(50);
-  }).timeout(240_000);
+  });
 
   it("leaves only the new log's mark, even when the old log was longer and its mark is raised at the same time", async () => {
     const disk = new MemoryDisk();
@@ -128,9 +126,7 @@ async function openOn(disk: MemoryDisk): Promise<SegmentLog> {
   return log;
 }
 
-describe('a process that is killed while it fetches a snapshot', function () {
-  this.timeout(240_000);
-
+describe('a process that is killed while it fetches a snapshot', () => {
   for (const { failpoint, expected } of [
     { failpoint: 'snapshot.before_batch', expected: 'old' },
     { failpoint: 'snapshot.before_batch=exit:2', expected: 'old' },
@@ -179,7 +175,7 @@ describe('a process that is killed while it fetches a snapshot', function () {
 
         if (expected === 'new') return;
         await take(parent);
-      })).timeout(240_000);
+      }));
 });
 
 /** Checks that leftovers of the first attempt do not disturb a later one. */

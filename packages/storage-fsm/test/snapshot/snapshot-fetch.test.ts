@@ -7,9 +7,7 @@ import { base } from '../log/log-calls.ts';
 import { generations, pair } from './leader-and-follower.ts';
 import { apply, fetched, flush, linkTo, manualTicks, newNode, noLink, put, serving } from './snapshot-nodes.ts';
 
-describe('a follower that fetches', function () {
-  this.timeout(240_000);
-
+describe('a follower that fetches', () => {
   const attempt = (link: (source: NodeSnapshots) => NodeSnapshotsOptions['link'], offered = base(1, 3)) =>
     new Promise<string>((resolve, reject) => {
       pair(async ({ leader, follower }) => {

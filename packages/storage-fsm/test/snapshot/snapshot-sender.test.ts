@@ -6,9 +6,7 @@ import { rejection } from '../store/store.suite.ts';
 import { pair } from './leader-and-follower.ts';
 import { apply, fetched, flush, installed, manualTicks, put, serving, shownState } from './snapshot-nodes.ts';
 
-describe('a leader that sends a snapshot', function () {
-  this.timeout(240_000);
-
+describe('a leader that sends a snapshot', () => {
   const codeOf = (attempt: () => unknown): string => {
     try {
       attempt();

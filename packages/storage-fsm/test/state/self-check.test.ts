@@ -7,9 +7,7 @@ import { StateStore } from '../../src/state/state-store.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 import { apply, flush, put } from '../snapshot/snapshot-nodes.ts';
 
-describe('checkDigest', function () {
-  this.timeout(240_000);
-
+describe('checkDigest', () => {
   it('accepts an intact state as of the newest flush, while entries are applied and flushed', () =>
     inTemporaryDirectory(async (parent) => {
       const machine = await KeyValueMachine.open({ directory: join(parent, 'state'), base: 0 });

@@ -119,7 +119,7 @@ describe('damage to the state on disk', () => {
       if (name.endsWith('.log')) expect([...seen], name).to.include.members(['damaged', 'older']);
       if (name.startsWith('LOG')) expect([...seen], name).to.deep.equal(['same']);
     }
-  }).timeout(240_000);
+  });
 
   it('is detected after a file was truncated or removed, unless the content equals that of an applied index', async () => {
     for (const name of files()) {
@@ -132,5 +132,5 @@ describe('damage to the state on disk', () => {
       if (name.endsWith('.ldb')) expect([...seen], name).to.deep.equal(['damaged']);
       if (name.endsWith('.log')) expect([...seen], name).to.deep.equal(['older']);
     }
-  }).timeout(240_000);
+  });
 });

@@ -119,7 +119,7 @@ describe('KeyValueMachine', () => {
       ),
       { numRuns: 150 },
     );
-  }).timeout(240_000);
+  });
 
   it('reads a page at one applied index while entries are applied and flushed', () =>
     withMachine(async (machine) => {

@@ -177,7 +177,7 @@ describe('StateStore', () => {
       const store = await StateStore.open(directory);
       expect(store.metaAtOpen.appliedIndex).to.be.within(confirmed, confirmed + 1);
       await store.close();
-    })).timeout(240_000);
+    }));
 });
 
 function newerMeta(): Buffer {

@@ -49,8 +49,7 @@ const curveKey = (text: string): KeyObject =>
         format: 'jwk',
       });
 
-describe('keys of type ml-dsa', function () {
-  this.timeout(240_000); // some generate RSA keys
+describe('keys of type ml-dsa', () => {
   for (const set of sets) {
     it(`${set}: make signatures that another implementation accepts under the shown public key`, async () => {
       const { engine } = newEngine();

@@ -40,8 +40,7 @@ async function holds(engine: TransitEngine, name: string, signature: string, req
 }
 const payloadOf = (text: string): Buffer => Buffer.from(text.split(':')[2] ?? '', 'base64');
 
-describe('keys of type managed_key', function () {
-  this.timeout(240_000); // one test generates an RSA key
+describe('keys of type managed_key', () => {
   it('reference a key of another system by name or id', async () => {
     const { engine, ids, publicKey } = setup();
     await engine.createKey('n', managed('ec'));

@@ -23,8 +23,7 @@ const pss = (name: Digest, saltLength: number) =>
 const bytesOf = (text: string): string => Buffer.from(text.slice('svc:v1:'.length), 'base64').toString('latin1');
 const textOf = (bytes: string): string => `svc:v1:${Buffer.from(bytes, 'latin1').toString('base64')}`;
 
-describe('compared with node-forge', function () {
-  this.timeout(240_000); // generates RSA keys
+describe('compared with node-forge', () => {
   let engine: TransitEngine;
   let privatePem = '';
   let publicKey: forge.pki.rsa.PublicKey;

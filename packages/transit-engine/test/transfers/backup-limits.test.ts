@@ -89,9 +89,7 @@ async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   return turns;
 }
 
-describe('the limits of a backup', function () {
-  this.timeout(120_000);
-
+describe('the limits of a backup', () => {
   for (const [what, json] of [
     ['millions of certificates of a version', peerJson(`{"1":{"certificate_chain":[${'"",'.repeat(4_900_000)}""]}}`, 'null', 1)],
     ['hundreds of thousands of archived versions', peerJson('{}', `{"keys":[${'{},'.repeat(300_000)}{}]}`, 1)],

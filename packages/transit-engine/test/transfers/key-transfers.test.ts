@@ -21,8 +21,7 @@ async function exported(engine: TransitEngine, name: string, exportType: string,
 }
 
 describe('the wrapping key', () => {
-  it('is an RSA key of 4,096 bits, stored once even if two engines generate one at the same time', async function () {
-    this.timeout(240_000); // two keys are generated, of which one is stored
+  it('is an RSA key of 4,096 bits, stored once even if two engines generate one at the same time', async () => {
     const store = memoryStore();
     const engines = [newEngine({ store }).engine, newEngine({ store }).engine];
     const asked = await Promise.all(engines.flatMap(({ transfers }) => [transfers.wrappingKey(), transfers.wrappingKey()]));

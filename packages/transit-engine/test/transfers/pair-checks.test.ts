@@ -14,8 +14,7 @@ describe('the checks of the key pairs of a backup', () => {
   const cost = keyPair?.checkCost ?? { pair: 0, publicHalf: 0 };
   const costOfOne = cost.pair;
   let backup: Pick<KeyBackup, 'record' | 'versions'>;
-  before(async function () {
-    this.timeout(60_000);
+  before(async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', { type: 'rsa-2048' });
     const { id: _, ...record } = await storedKey(store, 'k');
@@ -119,5 +118,5 @@ describe('the checks of the key pairs of a backup', () => {
     await other.engine.transfers.restoreKey({ backup: text });
     await other.engine.transfers.restoreKey({ backup: text, force: true });
     expect(await other.engine.readKey('k')).to.include({ latestVersion: 1 });
-  }).timeout(60_000);
+  });
 });

@@ -27,8 +27,7 @@ function keyIn(request: string): string {
   return createPublicKey({ key: der, format: 'der', type: 'spki' }).export({ format: 'pem', type: 'spki' }).toString();
 }
 
-describe('requests for certificates', function () {
-  this.timeout(240_000); // some generate RSA keys
+describe('requests for certificates', () => {
   it('are for the latest version by default, or for the requested one', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ecdsa-p256' });
