@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Starts a container engine, runs a command with it, and always stops the engine:
-#   scripts/engine.sh npm run e2e
-# Needs root. Meant for machines without a running engine. The files and the socket of the engine are in one temporary folder.
+# Runs a command with a container engine. Where none answers, it starts one, which needs root, and always stops it; the files and the
+# socket of that engine are in one temporary folder.
 set -euo pipefail
+if docker version >/dev/null 2>&1; then exec "$@"; fi
 
 folder=$(mktemp -d /tmp/transitd-engine-XXXXXX)
 engine=

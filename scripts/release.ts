@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { writeDashboards } from './dashboards/files.ts';
+import { writeDashboards } from './dashboards.ts';
 import { parseArgs } from './parse-args.ts';
 import { folderName, hasPkcs11, packFolder, stageArchive } from './release/archive.ts';
 import { buildDebianPackage } from './release/debian-package.ts';

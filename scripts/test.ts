@@ -1,16 +1,19 @@
-// `npm test`: runs every suite of the workspace in two queues, and prints one last line with the sum of all results.
-// `-- --cluster` adds the live clusters, `-- --attack` the attack suite, `-- --chaos` two minutes of faults, and half a minute of them on
-// etcd, `-- --clients` the third-party clients and the documentation site (downloaded and built first), `-- --release` a dry run of a
-// release with the tests of its artifacts, `-- --e2e` the container tests, on an engine started for them. A few failed files of live tests
-// run a second time (decision 150).
+// `npm test [-- --cluster] [--attack] [--chaos] [--clients] [--release] [--e2e]`: runs the suites, each a task of turbo.json, two at a
+// time, and prints one last line with the sum of all results. `--cluster` adds the live clusters, `--attack` the attack suite, `--chaos`
+// two minutes of faults, and half a minute of them on etcd, `--clients` the third-party clients and the documentation site (downloaded and
+// built first), `--release` a dry run of a release with the tests of its artifacts, `--e2e` the container tests, on an engine started for
+// them. A few failed files of live tests run a second time (decision 150).
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { conclude, type FileResults, printFailures, Results, sum } from './test/results.ts';
+import { parseArgs } from './parse-args.ts';
+import { type EndedTask, type FileResults, printFailures, resultsFile, resultsOf, sum } from './test/results.ts';
 import { mayRunTwice, withSecondRuns } from './test/second-run.ts';
-import { runQueues, type Suite } from './test/suites.ts';
 
 const root = join(import.meta.dirname, '..');
+/** Four times as long as all suites need on two idle cores: a suite that does not end must not keep its failures to itself. */
+const limitMs = 100 * 60_000;
+const optional = ['cluster', 'attack', 'chaos', 'clients', 'release', 'e2e'];
 const env = {
   ...process.env,
   TURBO_TELEMETRY_DISABLED: '1',
@@ -18,74 +21,10 @@ const env = {
   NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/transitd'),
 };
 
-/** The results of `file` in a run of its own, if it reached its end. */
-function runAgain({ folder, file }: FileResults): readonly FileResults[] {
-  const second = new Results();
-  const args = ['--no-config', '--timeout', '240000', '--exit', '--require', join(root, 'test/unhandled-rejections.mjs')];
-  spawnSync(
-    join(root, 'node_modules/.bin/mocha'),
-    [...args, '--reporter', join(root, 'test/reporter.mjs'), '--spec', join(root, file)],
-    {
-      cwd: join(root, folder),
-      stdio: 'inherit',
-      env: { ...env, ...second.env },
-    },
-  );
-  const files = second.files.filter((results) => results.file === file);
-  second.close();
-  return files;
-}
-
-const options = ['--cluster', '--attack', '--chaos', '--clients', '--release', '--e2e'] as const;
-const rest = process.argv.slice(2).filter((arg) => !options.some((option) => option === arg));
-/** The suites, if the command line has this option. */
-const asked = (option: (typeof options)[number], ...suites: readonly Suite[]): readonly Suite[] =>
-  process.argv.includes(option) ? suites : [];
-
-const bin = 'node_modules/.bin';
-const tested = readdirSync(join(root, 'packages'))
-  .map((name) => `packages/${name}`)
-  .filter((folder) => existsSync(join(root, folder, 'test')));
-const packages: Suite = {
-  name: 'packages',
-  command: [
-    ...([`${bin}/turbo`, 'run', 'test', '--concurrency=2', '--continue', '--log-order=grouped', '--log-prefix=none'] as const),
-    ...rest,
-  ],
-  folders: rest.length > 0 ? [] : tested,
-};
-const mocha = (folder: string): Suite => ({
-  name: folder,
-  command: [`${bin}/mocha`, '--config', `${folder}/.mocharc.json`],
-  folders: [''],
-});
-
-/** Mostly suites that compute. */
-const computing: readonly Suite[] = [
-  { name: 'linter', command: [`${bin}/biome`, 'ci', '.'] },
-  { name: 'compiler', command: [`${bin}/tsc`, '-b'] },
-  { name: 'rules', command: [process.execPath, 'scripts/check.ts'] },
-  { name: 'spelling', command: [`${bin}/cspell`, '--no-progress', '--quiet'] },
-  packages,
-  ...asked('--clients', mocha('test/clients')),
-  ...asked('--release', { name: 'release', command: [process.execPath, 'scripts/release.ts', '--dry-run'], folders: [''] }),
-  ...asked('--e2e', { name: 'containers', command: ['scripts/engine.sh', process.execPath, 'scripts/e2e.ts'], folders: [''] }),
-];
-const chaosSeed = '1';
-const chaos = (name: string, ...args: readonly string[]): Suite => ({
-  name,
-  command: [process.execPath, 'scripts/chaos.ts', '--seed', chaosSeed, ...args],
-});
-/** Suites of live nodes, which often wait. */
-const live: readonly Suite[] = [
-  mocha('test'),
-  ...asked('--cluster', mocha('test/cluster')),
-  ...asked('--attack', mocha('test/attack')),
-  ...asked('--chaos', chaos('chaos', '--minutes', '2'), chaos('chaos on etcd', '--minutes', '0.4', '--storage', 'etcd')),
-];
-
-const results = await runQueues([computing, live], env);
-const first = results.flatMap(({ files }) => files);
+const { values } = parseArgs({ options: Object.fromEntries(optional.map((name) => [name, { type: 'boolean' as const }])) });
+const asked = optional.filter((name) => values[name] === true).map((name) => `test:${name}`);
+const tasks = runTasks(['check', 'test', 'test:live', ...asked]);
+const first = tasks.flatMap((task) => resultsOf(task, writtenBy(task)));
 printFailures(first, 'Failed:');
 const again = mayRunTwice(first).flatMap(runAgain);
 printFailures(
@@ -93,12 +32,44 @@ printFailures(
   'UNSTABLE: failed at first, passed in a second run. Look for the cause:',
 );
 const { passed, failed, pending } = sum(withSecondRuns(first, again));
-// The linter, the compiler, the rules, the spelling and the chaos command count as one case each.
-const checks = results.flatMap(({ check }) => check ?? []);
-const checked = checks.filter((ok) => ok).length;
-process.exit(
-  conclude(
-    { passed: passed === 0 ? 0 : passed + checked, failed: failed + checks.length - checked, pending },
-    { ended: results.every(({ ended }) => ended) },
-  ),
-);
+const died = tasks.length === 0 ? 1 : 0;
+console.log(`${passed} passed, ${failed + died} failed${pending > 0 ? `, ${pending} skipped` : ''}`);
+process.exit(failed + died > 0 ? 1 : 0);
+
+/** Runs tasks of turbo.json, and returns all that have ended; none if Turborepo itself failed. */
+function runTasks(names: readonly string[]): readonly EndedTask[] {
+  for (const old of globSync(['.turbo/{runs/*,test-*}.json', 'packages/*/.turbo/test.json'], { cwd: root }))
+    rmSync(join(root, old));
+  // `transit` is no command: it makes the hash of a suite depend on the packages that its package imports.
+  const run = ['run', 'transit', ...names, '--only', '--continue', '--concurrency=2', '--summarize'];
+  spawnSync(join(root, 'node_modules/.bin/turbo'), [...run, '--log-order=grouped', '--log-prefix=none'], {
+    cwd: root,
+    stdio: 'inherit',
+    env,
+    timeout: limitMs,
+  });
+  const [summary] = globSync('.turbo/runs/*.json', { cwd: root });
+  if (summary === undefined) return [];
+  return JSON.parse(readFileSync(join(root, summary), 'utf8')).tasks;
+}
+
+function writtenBy(task: EndedTask): readonly FileResults[] | undefined {
+  const file = resultsFile(task);
+  return file === undefined ? undefined : readResults(join(root, task.directory, file));
+}
+
+const readResults = (path: string): readonly FileResults[] | undefined =>
+  existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
+
+/** The results of `file` in a run of its own, if it reached its end. */
+function runAgain({ folder, file }: FileResults): readonly FileResults[] {
+  const args = ['--no-config', '--timeout', '240000', '--exit', '--require', join(root, 'test/unhandled-rejections.mjs')];
+  const results = join(root, folder, '.turbo/second-run.json');
+  rmSync(results, { force: true });
+  spawnSync(
+    join(root, 'node_modules/.bin/mocha'),
+    [...args, '--reporter', join(root, 'test/reporter.mjs'), '--spec', join(root, file)],
+    { cwd: join(root, folder), stdio: 'inherit', env: { ...env, npm_lifecycle_event: 'second-run' } },
+  );
+  return readResults(results)?.filter((second) => second.file === file) ?? [];
+}

@@ -1,12 +1,12 @@
-// `npm run upgrade [-- --rounds 5] [--clients 8]`: rolls a cluster of three processes between this release and a test build of the next
-// one, under load, and raises the feature level at the end. Checks after each round that no acknowledged write is lost, that each key's
-// history is linearizable, and that clients saw no error that a plain restart does not cause. Exit code 1 otherwise.
+// `node scripts/upgrade.ts [--rounds 5] [--clients 8]`: rolls a cluster of three processes between this release and a test build of the
+// next one, under load, and raises the feature level at the end. Checks after each round that no acknowledged write is lost, that each
+// key's history is linearizable, and that clients saw no error that a plain restart does not cause. Exit code 1 otherwise.
 
 import { LiveCluster } from '../test/cluster/harness/live-cluster.ts';
 import { losses } from '../test/cluster/harness/survivors.ts';
 import { Workload } from '../test/cluster/harness/workload.ts';
-import { nextLevel, Releases } from '../test/upgrade/harness/next-release.ts';
-import { allSupport, levelsOf, roll, unexplained } from '../test/upgrade/harness/roll.ts';
+import { nextLevel, Releases } from '../test/cluster/upgrade/harness/next-release.ts';
+import { allSupport, levelsOf, roll, unexplained } from '../test/cluster/upgrade/harness/roll.ts';
 import { parseArgs } from './parse-args.ts';
 
 const { values } = parseArgs({

@@ -89,7 +89,7 @@ export const indexPage = (titleOf: (page: string) => string): string =>
   [
     '# Documentation',
     'transitd is a clustered transit cryptography service with the HTTP API of the transit engine of Vault and OpenBao. Made by\n' +
-      '`npm run docs` from the navigation in `site/sections.ts`.',
+      '`npm run build` from the navigation in `site/sections.ts`.',
     ...sections.flatMap(({ title, pages }) => [
       `## ${title}`,
       Object.entries(pages)

@@ -146,7 +146,7 @@ describe('the navigation of the documentation site', () => {
     expect(['index', ...named]).to.have.members([...pages, ...generated, 'decisions/README']);
   });
 
-  it('is the one in docs/index.md; otherwise run `npm run docs`', () => {
+  it('is the one in docs/index.md; otherwise run `npm run build`', () => {
     expect(read('docs/index.md')).to.equal(indexPage(titleOf));
   });
 });

@@ -1,11 +1,12 @@
-// Mocha's report, plus what a run of all suites adds up (scripts/test/results.ts): one line a file of tests, and one when the suite has
-// ended.
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+// Mocha's report, plus what a run of all suites adds up (scripts/test/results.ts): a script of npm that runs mocha also writes the results
+// of each file of tests to `.turbo/SCRIPT.json`. Turborepo keeps that file with a cached suite.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import mocha from 'mocha';
 
 const root = resolve(import.meta.dirname, '..');
+const script = process.env.npm_lifecycle_event;
 
 const isLive = (file) => file !== undefined && existsSync(file) && /^\/\/ @live$/m.test(readFileSync(file, 'utf8'));
 
@@ -19,7 +20,7 @@ export default class ResultsReporter extends mocha.reporters.Spec {
     super(runner, options);
     // A failed test can leave a socket or a worker open, and would keep the whole run from its end.
     runner.once('end', () => setTimeout(endsWithoutWaiting, 60_000).unref());
-    if (!process.env.TEST_RESULTS) return;
+    if (script === undefined) return;
     const files = new Map();
     const resultsOf = (test) => {
       const file = relative(root, test.file ?? process.cwd());
@@ -43,8 +44,8 @@ export default class ResultsReporter extends mocha.reporters.Spec {
       });
     });
     runner.once('end', () => {
-      const lines = [...files.values(), { folder: relative(root, process.cwd()), ended: true }];
-      appendFileSync(process.env.TEST_RESULTS, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+      mkdirSync('.turbo', { recursive: true });
+      writeFileSync(`.turbo/${script.replace(':', '-')}.json`, JSON.stringify([...files.values()]));
     });
   }
 }

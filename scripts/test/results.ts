@@ -1,8 +1,4 @@
-// Adds up the results of a run's suites: test/reporter.mjs appends them to one file, and the last line of the run is their sum.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
+// The results of a run's tasks: test/reporter.mjs writes those of each suite, and the last line of the run is their sum.
 export interface Counts {
   readonly passed: number;
   readonly failed: number;
@@ -15,7 +11,7 @@ export interface Failure {
   readonly message: string;
 }
 
-/** The results of one file of tests. Paths are relative to the root of the project. */
+/** The results of one file of tests, or of a task without tests, which is one case. Paths are relative to the root of the project. */
 export interface FileResults {
   /** The folder in which its suite was started. */
   readonly folder: string;
@@ -27,43 +23,36 @@ export interface FileResults {
   readonly failures: readonly Failure[];
 }
 
-interface SuiteEnd {
-  readonly folder: string;
-  readonly ended: true;
+/** A task that has ended, as the summary of Turborepo describes it. */
+export interface EndedTask {
+  readonly taskId: string;
+  /** Relative to the root of the project. */
+  readonly directory: string;
+  readonly resolvedTaskDefinition: { readonly outputs: readonly string[] };
+  readonly execution?: { readonly exitCode: number | null };
 }
 
-export class Results {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'transitd-results-'));
-  readonly #file = join(this.#folder, 'results');
+/** Returns the file with the results of the task's suite; undefined for a task that runs no suite. */
+export const resultsFile = ({ resolvedTaskDefinition: { outputs } }: EndedTask): string | undefined =>
+  outputs.find((path) => path.startsWith('.turbo/'));
 
-  constructor() {
-    writeFileSync(this.#file, '');
-  }
-
-  /** The environment that makes a suite append its results. */
-  get env(): NodeJS.ProcessEnv {
-    return { TEST_RESULTS: this.#file };
-  }
-
-  get files(): readonly FileResults[] {
-    return this.#lines().filter((line): line is FileResults => 'file' in line);
-  }
-
-  /** The folders of the suites that reached their end, one for each suite. Suites that crashed are missing. */
-  get ended(): readonly string[] {
-    return this.#lines().flatMap((line) => ('ended' in line ? [line.folder] : []));
-  }
-
-  close(): void {
-    rmSync(this.#folder, { recursive: true });
-  }
-
-  #lines(): (FileResults | SuiteEnd)[] {
-    return readFileSync(this.#file, 'utf8')
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as FileResults | SuiteEnd);
-  }
+/**
+ * Returns the results of a task. Two ends must not look like success: of a suite that wrote no results because it crashed, and of a command
+ * that failed without a failed test.
+ * @param written - the results that its suite wrote, if it has reached its end
+ */
+export function resultsOf(task: EndedTask, written: readonly FileResults[] | undefined): readonly FileResults[] {
+  const { taskId, directory, execution } = task;
+  const exitCode = execution?.exitCode;
+  const own = (failures: readonly Failure[]): FileResults => {
+    const passed = failures.length === 0 ? 1 : 0;
+    return { folder: directory, file: taskId, isLive: false, passed, pending: 0, failures };
+  };
+  const failed = (title: string): FileResults => own([{ title, message: `exit code ${exitCode}` }]);
+  if (resultsFile(task) === undefined) return [exitCode === 0 ? own([]) : failed('failed')];
+  if (written === undefined) return [failed('did not reach its end')];
+  if (exitCode === 0 || sum(written).failed > 0) return written;
+  return [...written, failed('failed without a failed test')];
 }
 
 export function sum(files: readonly FileResults[]): Counts {
@@ -83,14 +72,4 @@ export function printFailures(files: readonly FileResults[], heading: string): v
   for (const { file, failures } of failed)
     for (const { title, message } of failures) console.log(`  ${file}: ${title}\n    ${message.replaceAll('\n', '\n    ')}`);
   console.log('');
-}
-
-/**
- * Prints the last line and returns the exit code. Two cases must not look like success: a suite that crashed left no failure but did not
- * end, and a run without any result tested nothing.
- */
-export function conclude({ passed, failed, pending }: Counts, { ended }: { readonly ended: boolean }): number {
-  const died = failed === 0 && !ended ? 1 : 0;
-  console.log(`${passed} passed, ${failed + died} failed${pending > 0 ? `, ${pending} skipped` : ''}`);
-  return failed + died > 0 || passed === 0 ? 1 : 0;
 }

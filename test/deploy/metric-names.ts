@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { dashboards } from '../../scripts/dashboards/files.ts';
+import { dashboards } from '../../scripts/dashboards.ts';
 import { root } from '../process/live-server.ts';
 
 const rulesFile = join(root, 'deploy/prometheus/rules.yml');
@@ -16,7 +16,7 @@ const rules = (): readonly Rule[] =>
   (parse(readFileSync(rulesFile, 'utf8')).groups as { rules: Rule[] }[]).flatMap((group) => group.rules);
 
 const dashboardQueries = (): readonly string[] =>
-  dashboards.flatMap(({ rows }) => rows.flat().flatMap(({ queries }) => queries.map(([query]) => query)));
+  dashboards.flatMap(({ rows }) => rows.flatMap(({ panels }) => panels.flatMap(({ queries }) => Object.values(queries))));
 
 /** Metrics that a healthy cluster declares and need not set. */
 export const withoutValue: readonly string[] = [

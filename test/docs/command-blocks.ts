@@ -57,7 +57,7 @@ export const blockRows: readonly BlockRow[] = [
   { page: 'docs/moving.md', section: 'Move', blocks: 1, ranBy: 'test/migrate/migrate.test.ts' },
   { page: 'docs/monitoring.md', blocks: 1, ranBy: 'test/docs/operations.test.ts' },
   { page: 'docs/node-operations.md', blocks: 3, ranBy: 'test/docs/operations.test.ts' },
-  { page: 'docs/production.md', blocks: 17, ranBy: 'test/docs/production.test.ts' },
+  { page: 'docs/production.md', blocks: 17, ranBy: 'test/cluster/docs/production.test.ts' },
   {
     page: 'docs/releasing.md',
     blocks: 1,

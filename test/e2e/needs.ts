@@ -1,4 +1,4 @@
-// Requirements of the container tests.
+// Requirements of the container tests, which .mocharc.json of this folder names.
 import { execFileSync } from 'node:child_process';
 import { hasPkcs11 } from '../../scripts/release/archive.ts';
 import type { Platform } from '../../scripts/release/node-binary.ts';
@@ -8,8 +8,16 @@ export const compose: readonly string[] | undefined = [['docker', 'compose'], ['
   ([program = '', ...args]) => works(program, [...args, 'version']),
 );
 
+/** Fails once with all that is missing, before the first test. */
+export const mochaHooks = {
+  beforeAll(): void {
+    const lacks = missing();
+    if (lacks.length > 0) throw new Error(lacks.join('; '));
+  },
+};
+
 /** Missing requirements, one sentence each. */
-export function missing(): string[] {
+function missing(): string[] {
   const lacks: string[] = [];
   if (process.platform !== 'linux') lacks.push('the images are made from programs of this machine, which must run Linux');
   if (!works('docker', ['version']))

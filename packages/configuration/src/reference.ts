@@ -82,7 +82,7 @@ export function configurationReference(): string {
 const head = '| key | what it sets | value | default | variable |';
 const intro = `# Configuration
 
-Every key of the configuration file of \`transitd server --config FILE\`, in YAML or JSON. Written by \`npm run docs\` from
+Every key of the configuration file of \`transitd server --config FILE\`, in YAML or JSON. Written by \`npm run build\` from
 the schema that checks the file: do not edit it. [Run a node](node-operations.md) has an example.
 
 - \`listeners[].address\` is the key \`address\` of each entry of the list \`listeners\`; \`*\` is a name that you choose.

@@ -11,7 +11,7 @@ describe('the reference of the configuration', () => {
     expect(Object.keys(keyDocs)).to.have.members(configKeys().map(({ name }) => name));
   });
 
-  it('is what the generator writes; otherwise run `npm run docs`', () => {
+  it('is what the generator writes; otherwise run `npm run build`', () => {
     expect(written()).to.equal(configurationReference());
   });
 

@@ -6,7 +6,7 @@ const docs = new URL('../../../docs/', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, docs), 'utf8');
 
 describe('the reference of the metrics', () => {
-  it('is what the generator writes; otherwise run `npm run docs`', () => {
+  it('is what the generator writes; otherwise run `npm run build`', () => {
     expect(read('metrics.md')).to.equal(metricsReference());
   });
 

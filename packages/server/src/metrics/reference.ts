@@ -60,7 +60,7 @@ const head = '| metric | type, labels | meaning |\n|---|---|---|';
 const intro = `# Metrics
 
 Every metric that a node exports at \`/metrics\` of its telemetry listener and at \`/v1/sys/metrics?format=prometheus\`. Written by
-\`npm run docs\` from the code; a test fails if this page is out of date. [Monitoring](monitoring.md#metrics) explains how to scrape
+\`npm run build\` from the code; a test fails if this page is out of date. [Monitoring](monitoring.md#metrics) explains how to scrape
 them, and the [runbook](runbook.md#alerts) what to do when an alert fires.
 
 - \`${prefix}\` is the default of the setting \`telemetry.prefix\`. The metrics of the process and of Node.js have no prefix.

@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root } from '../../process/live-server.ts';
+import { root } from '../../../process/live-server.ts';
 
 /** The feature level of the next release. Far above the present one, so that levels in between are skipped. */
 export const nextLevel = 900;

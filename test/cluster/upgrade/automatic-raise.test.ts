@@ -1,12 +1,12 @@
 // @live
 // A cluster of three processes is upgraded under load, and raises its feature level by itself once all members support the next one.
 import { expect } from 'chai';
-import type { LiveNode } from '../cluster/harness/live-node.ts';
-import { scenarioMs, withCluster } from '../cluster/harness/scenario.ts';
-import { losses } from '../cluster/harness/survivors.ts';
-import { until } from '../cluster/harness/until.ts';
-import { Workload } from '../cluster/harness/workload.ts';
-import { safety } from '../safety.ts';
+import { safety } from '../../safety.ts';
+import type { LiveNode } from '../harness/live-node.ts';
+import { scenarioMs, withCluster } from '../harness/scenario.ts';
+import { losses } from '../harness/survivors.ts';
+import { until } from '../harness/until.ts';
+import { Workload } from '../harness/workload.ts';
 import { nextLevel, Releases } from './harness/next-release.ts';
 import { levelsOf, roll, unexplained } from './harness/roll.ts';
 

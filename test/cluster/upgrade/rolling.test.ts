@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { LiveCluster } from '../cluster/harness/live-cluster.ts';
-import { scenarioMs, withCluster } from '../cluster/harness/scenario.ts';
-import { losses } from '../cluster/harness/survivors.ts';
-import { Workload } from '../cluster/harness/workload.ts';
-import { root } from '../process/live-server.ts';
-import { expectCode, run } from '../process/transitd-command.ts';
-import { safety } from '../safety.ts';
+import { root } from '../../process/live-server.ts';
+import { expectCode, run } from '../../process/transitd-command.ts';
+import { safety } from '../../safety.ts';
+import type { LiveCluster } from '../harness/live-cluster.ts';
+import { scenarioMs, withCluster } from '../harness/scenario.ts';
+import { losses } from '../harness/survivors.ts';
+import { Workload } from '../harness/workload.ts';
 import { nextLevel, Releases } from './harness/next-release.ts';
 import { allSupport, levelsOf, roll, unexplained } from './harness/roll.ts';
 

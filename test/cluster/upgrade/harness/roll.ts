@@ -1,8 +1,8 @@
 // Installs a release on the nodes of a cluster, one node at a time, under load.
-import type { LiveCluster } from '../../cluster/harness/live-cluster.ts';
-import type { LiveNode } from '../../cluster/harness/live-node.ts';
-import { until } from '../../cluster/harness/until.ts';
-import type { Workload } from '../../cluster/harness/workload.ts';
+import type { LiveCluster } from '../../harness/live-cluster.ts';
+import type { LiveNode } from '../../harness/live-node.ts';
+import { until } from '../../harness/until.ts';
+import type { Workload } from '../../harness/workload.ts';
 
 /**
  * Troubles that a client may have while a node is restarted: its node is down, no node is active for a moment, or the connection ended
