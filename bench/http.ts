@@ -1,9 +1,7 @@
 // `npm run bench [-- --ours URL --token T] [--peer URL --token T]`: measures requests to one or two servers with Vault's API, and to a
 // bare `node:http` server. Without `--ours` it starts a node. Prints the report, and writes it to bench/results. See docs/benchmarks.md.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { loadavg } from 'node:os';
 import { runCommand } from './command.ts';
 import { ApiServer, valueAt } from './http/api-server.ts';
 import { Generator } from './http/generator.ts';
@@ -14,6 +12,7 @@ import { type BenchRun, markdown } from './http/report.ts';
 import { allRows, type Row, selectRows } from './http/rows.ts';
 import type { Run } from './http/run.ts';
 import { type Line, type RunResult, type SkippedLine, summarize } from './http/summary.ts';
+import { machine, writeReport } from './report.ts';
 
 await runCommand('bench/http.ts', usage, (args) => main(parseOptions(args)));
 
@@ -37,16 +36,16 @@ async function main(options: Options): Promise<void> {
     }
     const { connections, threads, seconds, rounds, requests, listKeys, nodes, tls, audit } = options;
     const limit = Number.isFinite(requests) ? { requests } : {};
-    writeReport(options.out, {
+    const run: BenchRun = {
       date,
       machine: machine(),
-      node: process.version,
       loadBefore,
       loadAfter: loadavg()[0] ?? 0,
       settings: { connections, threads, seconds, rounds, ...limit, listKeys, nodes, tls, audit },
       servers: [...versions, { name: 'echo', version: 'bare node:http' }],
       lines,
-    });
+    };
+    writeReport(options.out, 'http', run, markdown(run));
   } finally {
     await generator.close();
     for (const server of servers) await server.close();
@@ -111,24 +110,4 @@ function runOf({ method, path, spread }: Row, server: ApiServer, body: string | 
 async function versionOf(server: ApiServer): Promise<{ readonly name: string; readonly version: string }> {
   const health = await server.call('GET', 'sys/health?perfstandbyok=true');
   return { name: server.name, version: String(valueAt(health, 'version')) };
-}
-
-function machine(): BenchRun['machine'] {
-  const [cpu] = cpus();
-  return {
-    cpu: cpu?.model ?? 'unknown CPU',
-    cores: cpus().length,
-    memoryGibibytes: Math.round(totalmem() / 2 ** 30),
-    system: `${process.platform} ${process.arch}`,
-  };
-}
-
-/** Writes `DATE-TIME-http.md` and `.json` into the folder, and prints the first. */
-function writeReport(folder: string, run: BenchRun): void {
-  mkdirSync(folder, { recursive: true });
-  const name = join(folder, `${run.date.slice(0, 19).replace('T', '-').replaceAll(':', '')}-http`);
-  writeFileSync(`${name}.md`, markdown(run));
-  writeFileSync(`${name}.json`, `${JSON.stringify(run, undefined, 2)}\n`);
-  console.log(markdown(run));
-  console.error(`written to ${name}.md and .json`);
 }

@@ -1,22 +1,15 @@
-// `node bench/scale.ts`: measures a cluster with a growing number of nodes, with Raft or on an etcd, and nodes on etcd with a
-// growing number of keys. Prints the report, and writes it to bench/results. See docs/sizing.md.
+// `node bench/scale.ts`: measures a cluster with a growing number of nodes, with Raft or on an etcd. Prints the report, and writes it to
+// bench/results. See docs/sizing.md.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
-import { join } from 'node:path';
 import { runCommand } from './command.ts';
 import { markdown } from './growth/report.ts';
 import { Generator } from './http/generator.ts';
 import { OwnCluster } from './http/own-cluster.ts';
 import { OwnProcesses } from './http/own-processes.ts';
-import { machine } from './machine.ts';
-import { copiesCurve } from './scale/copies.ts';
-import { coreCurve } from './scale/core.ts';
-import { keysCurve } from './scale/keys.ts';
+import { machine, writeReport } from './report.ts';
 import { measurePoint, type Point } from './scale/measures.ts';
 import { isLearner, type Options, parseOptions, usage } from './scale/options.ts';
-
-type Curve = ReturnType<typeof coreCurve>;
 
 await runCommand('bench/scale.ts', usage, (args) => main(parseOptions(args)));
 
@@ -24,14 +17,14 @@ async function main(options: Options): Promise<void> {
   const own = new OwnProcesses();
   const generator = new Generator(1);
   const [date, [loadBefore = 0]] = [new Date().toISOString(), loadavg()];
-  const { keys, copies, etcd, requests, restSeconds, out } = options;
-  const isOfKeys = keys.length + copies.length > 0;
-  const engine = etcd === undefined && !isOfKeys ? 'raft' : 'etcd';
+  const { etcd, requests, restSeconds, out } = options;
+  const engine = etcd === undefined ? 'raft' : 'etcd';
   try {
-    const curves = isOfKeys ? await curvesOfKeys(own, generator, options) : await curvesOfNodes(own, generator, options);
+    const curves = [{ size: 'nodes', points: await pointsOf(await startCluster(own, options), generator, options) }];
     const settings = { storage: engine, requests, 'seconds at rest': restSeconds };
-    const run = { title: 'Scale', machine: machine(), loadAfter: loadavg()[0] ?? 0, curves };
-    writeReport(out, engine, { ...run, date, loadBefore, settings });
+    const loadAfter = loadavg()[0] ?? 0;
+    const run = { title: 'Scale', date, machine: machine(), settings, loadBefore, loadAfter, curves };
+    writeReport(out, `scale-${engine}`, run, markdown(run));
   } finally {
     await generator.close();
     await own.stop();
@@ -50,9 +43,8 @@ async function startCluster(own: OwnProcesses, { etcd }: Options): Promise<OwnCl
   return cluster;
 }
 
-async function curvesOfNodes(own: OwnProcesses, generator: Generator, options: Options): Promise<Curve[]> {
-  const { nodes, etcd, learners, requests, restSeconds } = options;
-  const cluster = await startCluster(own, options);
+async function pointsOf(cluster: OwnCluster, generator: Generator, options: Options): Promise<Point[]> {
+  const { nodes, etcd, requests, restSeconds } = options;
   const points: Point[] = [];
   for (const size of nodes) {
     while (cluster.nodes.length < size) {
@@ -63,24 +55,5 @@ async function curvesOfNodes(own: OwnProcesses, generator: Generator, options: O
     console.error(JSON.stringify(point));
     points.push(point);
   }
-  // How a leader's core scales does not depend on processes; etcd has none.
-  return [{ size: 'nodes', points }, ...(etcd === undefined ? [coreCurve(learners)] : [])];
-}
-
-async function curvesOfKeys(own: OwnProcesses, generator: Generator, options: Options): Promise<Curve[]> {
-  const { keys, copies, requests } = options;
-  const curves: Curve[] = copies.length > 0 ? [await copiesCurve(copies)] : [];
-  if (keys.length === 0) return curves;
-  const cluster = await startCluster(own, options);
-  await cluster.add();
-  return [...curves, await keysCurve({ cluster, generator, keys, requests, say: (text) => console.error(text) })];
-}
-
-/** Writes `DATE-TIME-scale-ENGINE.md` and `.json` into the folder, and prints the Markdown. */
-function writeReport(folder: string, engine: string, run: Parameters<typeof markdown>[0]): void {
-  mkdirSync(folder, { recursive: true });
-  const name = join(folder, `${run.date.slice(0, 19).replace('T', '-').replaceAll(':', '')}-scale-${engine}`);
-  writeFileSync(`${name}.md`, `${markdown(run)}\n`);
-  writeFileSync(`${name}.json`, `${JSON.stringify(run, undefined, 2)}\n`);
-  console.log(markdown(run));
+  return points;
 }

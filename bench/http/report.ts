@@ -4,8 +4,7 @@ import type { Line, SkippedLine } from './summary.ts';
 export interface BenchRun {
   /** Start, ISO 8601, UTC. */
   readonly date: string;
-  readonly machine: { readonly cpu: string; readonly cores: number; readonly memoryGibibytes: number; readonly system: string };
-  readonly node: string;
+  readonly machine: string;
   /** Load averages over the last minute. */
   readonly loadBefore: number;
   readonly loadAfter: number;
@@ -45,7 +44,7 @@ const columns = [
 const busyMax = 0.9;
 
 /** Returns the report in Markdown. */
-export function markdown({ date, machine, node, loadBefore, loadAfter, settings, servers, lines }: BenchRun): string {
+export function markdown({ date, machine, loadBefore, loadAfter, settings, servers, lines }: BenchRun): string {
   const { connections, threads, seconds, rounds, requests, listKeys, nodes, tls, audit } = settings;
   const limit = requests === undefined ? '' : ` or ${requests} requests`;
   const cluster = nodes > 1 ? `, a started cluster of ${nodes} nodes` : '';
@@ -54,8 +53,7 @@ export function markdown({ date, machine, node, loadBefore, loadAfter, settings,
     '# HTTP benchmark',
     '',
     `- Date: ${date.slice(0, 16).replace('T', ' ')} UTC`,
-    `- Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGibibytes} GiB, ${machine.system}`,
-    `- Node ${node}`,
+    `- Machine: ${machine}`,
     `- Load average (1 min): before ${loadBefore.toFixed(1)}, after ${loadAfter.toFixed(1)}`,
     `- Servers: ${servers.map(({ name, version }) => `${name} (${version})`).join(', ')}`,
     `- ${connections} connections, ${threads} generator threads, ${rounds} rounds of ${seconds} s${limit}, ` +
@@ -66,7 +64,6 @@ export function markdown({ date, machine, node, loadBefore, loadAfter, settings,
     ...lines.map((line) => tableLine('skipped' in line ? skippedCells(line) : cells(line))),
     '',
     '`docs/benchmarks.md` explains the columns. `!` marks a generator that was busy most of the time: it may have limited the rate.',
-    '',
   ].join('\n');
 }
 

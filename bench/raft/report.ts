@@ -1,29 +1,24 @@
-import { cpus, loadavg, totalmem } from 'node:os';
+import { loadavg } from 'node:os';
+import { machine } from '../report.ts';
 
-/** One row: the measurement, and its target. */
 export interface Row {
   readonly measure: string;
   readonly result: string;
-  readonly must: string;
-  readonly good: string;
 }
 
 /** Returns Markdown: machine and versions, the table, and remarks. */
 export function report(title: string, rows: readonly Row[], remarks: readonly string[], loadBefore: readonly number[]): string {
-  const [cpu] = cpus();
   const load = (values: readonly number[]): string => values.map((value) => value.toFixed(1)).join(' / ');
   return [
     `# ${title}`,
     '',
     `- Date: ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC`,
-    `- Machine: ${cpu?.model ?? 'unknown CPU'}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, ` +
-      `${process.platform} ${process.arch}`,
-    `- Node ${process.version}`,
+    `- Machine: ${machine()}`,
     `- Load average (1 / 5 / 15 min): before ${load(loadBefore)}, after ${load(loadavg())}`,
     '',
-    '| measure | measured | must | good |',
-    '| --- | --- | --- | --- |',
-    ...rows.map(({ measure, result, must, good }) => `| ${measure} | ${result} | ${must} | ${good} |`),
+    '| measure | result |',
+    '| --- | --- |',
+    ...rows.map(({ measure, result }) => `| ${measure} | ${result} |`),
     '',
     ...remarks.map((remark) => `- ${remark}`),
   ].join('\n');

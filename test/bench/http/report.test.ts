@@ -20,8 +20,7 @@ const line: Line = {
 };
 const run: BenchRun = {
   date: '2026-01-02T03:04:05.678Z',
-  machine: { cpu: 'CPU', cores: 2, memoryGibibytes: 4, system: 'linux x64' },
-  node: 'v24.0.0',
+  machine: 'CPU, 2 cores, 4 GiB, linux, Node v24.0.0',
   loadBefore: 0,
   loadAfter: 1.25,
   settings: { connections: 16, threads: 1, seconds: 3, rounds: 3, listKeys: 10, nodes: 3, tls: true, audit: false },
@@ -43,7 +42,7 @@ describe('report of the HTTP benchmark', () => {
   });
 
   it('says when, where and how it was measured', () => {
-    expect(text).to.include('- Date: 2026-01-02 03:04 UTC\n- Machine: CPU, 2 cores, 4 GiB, linux x64\n- Node v24.0.0\n');
+    expect(text).to.include('- Date: 2026-01-02 03:04 UTC\n- Machine: CPU, 2 cores, 4 GiB, linux, Node v24.0.0\n');
     expect(text).to.include('- Load average (1 min): before 0.0, after 1.3\n- Servers: ours (0.1.0)\n');
     expect(text).to.include(
       '- 16 connections, 1 generator threads, 3 rounds of 3 s, 10 listed keys, a started cluster of 3 nodes, TLS\n',
