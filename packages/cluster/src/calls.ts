@@ -13,7 +13,6 @@ import { nodeCalls } from './node-calls.ts';
 import type { NodeRole, ReportSource } from './ports/cluster-host.ts';
 import type { Storage } from './ports/storage-port.ts';
 import type { RaftConnections } from './raft-connections.ts';
-import type { AppliedIndex } from './standbys/applied-index.ts';
 import { type HeartbeatReply, heartbeatRequestSchema } from './standbys/heartbeat-wire.ts';
 import { replicationModes } from './standbys/replication-modes.ts';
 import { hexOf } from './standbys/state-comparison.ts';
@@ -24,7 +23,6 @@ export interface ClusterCallsOptions {
   readonly config: Pick<Config, 'cluster_heartbeat_interval'>;
   readonly role: Pick<NodeRole, 'isActive'>;
   readonly storage: Storage;
-  readonly applied: AppliedIndex;
   readonly connections: RaftConnections;
   readonly lists: Pick<MembershipListSync, 'newest' | 'receive'>;
   readonly authority: SigningAuthority;
@@ -44,7 +42,6 @@ export function clusterCalls({
   config,
   role,
   storage,
-  applied,
   connections,
   lists,
   authority,
@@ -95,7 +92,7 @@ export function clusterCalls({
       return { status: 200, json: answer };
     },
 
-    ...nodeCalls(applied, reports),
+    ...nodeCalls(storage.replica, reports),
 
     [`POST ${renewPath}`]: renewalHandler({ role, authority, changes, clock: systemClock }),
 

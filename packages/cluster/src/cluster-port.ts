@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { sharedRun } from '@transitd/event-loop';
 import { LogLimit, reasonOf } from '@transitd/process';
 import { listPath } from './list-delivery.ts';
 import type { IdentityUser } from './maintenance/renewal.ts';
@@ -7,10 +8,16 @@ import type { MembershipList } from './membership/membership-list.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import type { Storage } from './ports/storage-port.ts';
 import { ClusterListener, type ClusterListenerOptions, type RaftStreams } from './transport/cluster-listener.ts';
-import type { GuestHandlers } from './transport/guest-server.ts';
+import { type GuestHandlers, noGuests } from './transport/guest-server.ts';
 import { clusterListenAddress } from './transport/listen-address.ts';
 
 type Calls = ClusterListenerOptions['calls'];
+
+/** `serving`: the calls have handlers, and the port is to be opened. */
+type Phase =
+  | { readonly kind: 'starting' | 'closed' }
+  | { readonly kind: 'serving'; readonly calls: Calls }
+  | { readonly kind: 'open'; readonly listener: ClusterListener };
 
 /** The cluster port of this node. It opens as soon as the node has an identity and the calls have handlers. */
 export class ClusterPort implements IdentityUser {
@@ -19,12 +26,8 @@ export class ClusterPort implements IdentityUser {
   readonly #raft: RaftStreams;
   readonly #driver: Pick<Storage['driver'], 'status'>;
   readonly #logLimit: LogLimit;
-  /** Undefined until the calls have handlers. */
-  #calls: Calls | undefined;
+  #phase: Phase = { kind: 'starting' };
   #guests: GuestHandlers = noGuests;
-  #listener: ClusterListener | undefined;
-  #opening: Promise<void> | undefined;
-  #closed = false;
 
   constructor(
     host: Pick<ClusterHost, 'config' | 'log' | 'events' | 'forwarded'>,
@@ -47,7 +50,7 @@ export class ClusterPort implements IdentityUser {
 
   /** Sets the handlers of calls, and opens the port. @throws StartError */
   serve(calls: Calls): Promise<void> {
-    this.#calls = calls;
+    if (this.#phase.kind === 'starting') this.#phase = { kind: 'serving', calls };
     return this.#open();
   }
 
@@ -70,27 +73,24 @@ export class ClusterPort implements IdentityUser {
 
   /** Applies a change of the membership list or of this node's identity. */
   recheck(): void {
-    this.#listener?.recheck();
+    if (this.#phase.kind === 'open') this.#phase.listener.recheck();
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-    await this.#listener?.close();
+    const phase = this.#phase;
+    this.#phase = { kind: 'closed' };
+    if (phase.kind === 'open') await phase.listener.close();
   }
 
   /**
-   * Opens the port, one attempt at a time. Does nothing until both the handlers and the identity are set, so the call that sets the second
-   * of them opens the port.
+   * Opens the port. Does nothing until both the handlers and the identity are set, so the call that sets the second of them opens the port.
    */
   async #open(): Promise<void> {
-    const calls = this.#calls;
-    const isReady = calls !== undefined && this.#membershipList.identity !== undefined;
-    if (!isReady || this.#listener !== undefined || this.#closed) return;
-    this.#opening ??= this.#listen(calls).finally(() => {
-      this.#opening = undefined;
-    });
-    await this.#opening;
+    if (this.#phase.kind === 'serving' && this.#membershipList.identity !== undefined) await this.#listenOnce(this.#phase.calls);
   }
+
+  /** One attempt at a time. */
+  readonly #listenOnce = sharedRun((calls: Calls) => this.#listen(calls));
 
   async #listen(calls: Calls): Promise<void> {
     const { config, log, forwarded } = this.#host;
@@ -124,13 +124,11 @@ export class ClusterPort implements IdentityUser {
     const address = clusterListenAddress(config);
     const { host } = address;
     const port = await listener.listen(address);
-    if (this.#closed) return listener.close();
-    this.#listener = listener;
+    if (this.#phase.kind === 'closed') return listener.close();
+    this.#phase = { kind: 'open', listener };
     log.info(
       { address: isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`, advertised: config.cluster_addr },
       'the cluster port is open',
     );
   }
 }
-
-const noGuests: GuestHandlers = { standing: () => undefined, call: async () => undefined, stream: () => undefined };

@@ -1,4 +1,5 @@
 import type { Barrier } from '@transitd/barrier';
+import { RepeatingTask } from '@transitd/event-loop';
 import { reasonOf, StartError, systemClock } from '@transitd/process';
 import type { DriverStatus, NodeId } from '@transitd/raft-core';
 import { addressesMax, authoritiesMax, type PrimaryNodes } from '@transitd/replication';
@@ -32,7 +33,6 @@ import type { ClusterHost, NodeRole, ReportSource } from './ports/cluster-host.t
 import type { Storage } from './ports/storage-port.ts';
 import type { RaftConnections } from './raft-connections.ts';
 import type { ReplicationPort } from './replication/replication-port.ts';
-import { AppliedIndex } from './standbys/applied-index.ts';
 import { Canary } from './standbys/canary.ts';
 import { FollowedLeader } from './standbys/followed-leader.ts';
 import { Heartbeats } from './standbys/heartbeats.ts';
@@ -81,7 +81,10 @@ export class Cluster implements Peers {
   readonly #digestCheck: DigestCheck;
   readonly #fasterLeader: FasterLeaderTransfer;
   readonly #exchange: HeartbeatExchange;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #maintenance = new RepeatingTask(maintenanceIntervalMs, () => {
+    if (this.#options.role.isActive) this.#fasterLeader.transferIfDue();
+    void this.maintain();
+  });
   #isLeading = false;
   #isMaintaining = false;
 
@@ -178,7 +181,6 @@ export class Cluster implements Peers {
         config: host.config,
         role,
         storage,
-        applied: new AppliedIndex(storage.replica),
         connections,
         lists: this.#lists,
         authority: this.#authority,
@@ -190,10 +192,7 @@ export class Cluster implements Peers {
     );
     if (connections.removed) return;
     this.#exchange.start();
-    this.#timer = setInterval(() => {
-      if (role.isActive) this.#fasterLeader.transferIfDue();
-      void this.maintain();
-    }, maintenanceIntervalMs);
+    this.#maintenance.start();
   }
 
   /** Runs one round of maintenance; a timer does so every few seconds. A failed task is retried in the next round. */
@@ -208,7 +207,7 @@ export class Cluster implements Peers {
     this.#isMaintaining = true;
     try {
       await this.#ownEntry.update();
-      await updateMemberEntries(this.#changes, (id) => this.standbys.report(id));
+      await updateMemberEntries(this.#changes, this.standbys);
       await this.#delivery.sign();
       await this.autopilot.maintenance();
       if (this.#writesCanary) await this.#canary.write(Date.now());
@@ -242,7 +241,7 @@ export class Cluster implements Peers {
 
   async close(): Promise<void> {
     this.#options.connections.peers.pauses.end();
-    clearInterval(this.#timer);
+    this.#maintenance.stop();
     this.#exchange.stop();
     this.#canary.close();
     await this.#port.close();

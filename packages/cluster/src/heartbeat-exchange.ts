@@ -1,8 +1,9 @@
 import { hostname } from 'node:os';
+import { RepeatingTask } from '@transitd/event-loop';
 import { reasonOf, version } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
-import type { CommittedMembers } from './membership/membership-list.ts';
+import type { CommittedMembers } from './membership/membership.ts';
 import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import type { SignedList } from './membership/signed-list.ts';
 import type { ClusterHost, NodeRole } from './ports/cluster-host.ts';
@@ -34,28 +35,28 @@ export interface HeartbeatExchangeOptions {
  */
 export class HeartbeatExchange {
   readonly #options: HeartbeatExchangeOptions;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #interval: RepeatingTask;
   #inFlight = false;
   #sendAgain = false;
   #intervalMismatchLogged = false;
 
   constructor(options: HeartbeatExchangeOptions) {
     this.#options = options;
+    this.#interval = new RepeatingTask(options.host.config.cluster_heartbeat_interval, () => void this.#send());
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.#send(), this.#options.host.config.cluster_heartbeat_interval);
+    this.#interval.start();
     this.sendNow();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#interval.stop();
   }
 
   /** Sends a heartbeat at once: the leader or the seal has changed, so earlier answers are out of date. */
   sendNow(): void {
-    if (this.#timer === undefined) return;
+    if (!this.#interval.isStarted) return;
     this.#sendAgain = this.#inFlight;
     void this.#send();
   }

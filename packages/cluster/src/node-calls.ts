@@ -1,9 +1,9 @@
 // The calls that each node answers to each other one, whichever engine has its records.
 
 import type { LogIndex, NodeId } from '@transitd/raft-core';
-import { fieldsIn } from '@transitd/storage-fsm';
+import { fieldsIn, type Replica } from '@transitd/storage-fsm';
 import type { ReportSource } from './ports/cluster-host.ts';
-import type { AppliedIndex } from './standbys/applied-index.ts';
+import { reachedIndex } from './standbys/reached-index.ts';
 import type { ClusterHandler } from './transport/cluster-call.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
 
@@ -15,14 +15,14 @@ const reportPath = '/cluster/report';
 
 /** Returns the handlers of these calls, by method and path. */
 export const nodeCalls = (
-  applied: Pick<AppliedIndex, 'index' | 'reached'>,
+  replica: Pick<Replica, 'status' | 'watch'>,
   reports: ReportSource,
 ): Readonly<Record<string, ClusterHandler>> => ({
   [`POST ${confirmPath}`]: async ({ body }) => {
     const { index } = fieldsIn(body);
     if (typeof index !== 'number') return { status: 400, json: {} };
-    await applied.reached(index, confirmWithinMs);
-    return { status: 200, json: { appliedIndex: applied.index } };
+    await reachedIndex(replica, index, confirmWithinMs);
+    return { status: 200, json: { appliedIndex: replica.status().appliedIndex } };
   },
 
   [`POST ${reportPath}`]: async () => ({ status: 200, json: await reports.report() }),

@@ -19,8 +19,7 @@ import type { Engine } from './ports/storage-port.ts';
 import { Confirmations } from './registered/confirmations.ts';
 import { type CommitSource, Freshness } from './registered/freshness.ts';
 import { encodeNodeRecord } from './registered/node-record.ts';
-import { RegisteredNodes } from './registered/registered-nodes.ts';
-import { AppliedIndex } from './standbys/applied-index.ts';
+import { type NodeRecords, RegisteredNodes } from './registered/registered-nodes.ts';
 import { FollowedLeader } from './standbys/followed-leader.ts';
 import type { Heartbeats } from './standbys/heartbeats.ts';
 import { reachedState } from './standbys/reached-state.ts';
@@ -30,9 +29,7 @@ import { Forwarder } from './transport/forwarder.ts';
 import { clusterListenAddress, localAddressFor } from './transport/listen-address.ts';
 
 /** Where the nodes of a cluster make themselves known. Others may be able to write there. */
-export interface NodeRegistry extends CommitSource {
-  /** The records of all known nodes, this one included, by their ids. A changed record is another object. */
-  readonly nodes: ReadonlyMap<NodeId, Uint8Array>;
+export interface NodeRegistry extends CommitSource, NodeRecords {
   /** Makes this node known by this record; undefined ends that. */
   register(record: Uint8Array | undefined): void;
   /**
@@ -111,7 +108,6 @@ export class RegisteredPeers implements Peers {
     });
     events.on('status', () => this.#statusChanged());
     events.on('configuration', () => this.#nodesChanged());
-    this.#freshness.start();
   }
 
   get activeMember(): Member | undefined {
@@ -220,7 +216,7 @@ export class RegisteredPeers implements Peers {
     const { config, log, forwarded } = host;
     const listener = new ClusterListener({
       members: this.membershipList,
-      calls: nodeCalls(new AppliedIndex(engine.replica), reports),
+      calls: nodeCalls(engine.replica, reports),
       forwarded,
       raft: noRaft,
       onRefused: ({ address, reason }) =>

@@ -2,7 +2,7 @@ import { noObserver } from '@transitd/process';
 import { expect } from 'chai';
 import { until } from '../../process/test/until.ts';
 import { HeartbeatExchange, type HeartbeatExchangeOptions } from '../src/heartbeat-exchange.ts';
-import type { CommittedMembers } from '../src/membership/membership-list.ts';
+import type { CommittedMembers } from '../src/membership/membership.ts';
 import type { SignedList } from '../src/membership/signed-list.ts';
 import { MemberEvents } from '../src/ports/member-events.ts';
 import { Heartbeats } from '../src/standbys/heartbeats.ts';

@@ -1,12 +1,9 @@
-import { X509Certificate } from 'node:crypto';
 import type { Config } from '@transitd/configuration';
 import type { PeerStatus } from '@transitd/raft-core';
 import type { FeatureLevel, LevelRange } from '@transitd/storage-fsm';
 import { requireSigner } from '../maintenance/member-entries.ts';
 import type { OwnEntry } from '../maintenance/own-entry.ts';
-import type { SigningAuthority } from '../maintenance/signing-authority.ts';
-import { signRequest } from '../membership/authority.ts';
-import { fingerprintOf } from '../membership/certificate.ts';
+import { certifyNode, type SigningAuthority } from '../maintenance/signing-authority.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import { levelsText, supportsLevel } from '../membership/member-levels.ts';
 import { type Member, type Membership, memberRemoved, severalNamed } from '../membership/membership.ts';
@@ -50,12 +47,9 @@ export class Admissions {
     await ownEntry.update(); // the joiner admits only the members named at its join: this node must be one of them
     const { id, name, apiAddress, clusterAddress, nonVoter, request, levels } = joiner;
     refuseLevels(levels, machine.featureLevel);
-    const authority = await signing.readOrMake();
-    const certificate = await signRequest(authority, { request, now: new Date(), clusterId: signing.clusterId, nodeId: id });
-    const fingerprint = fingerprintOf(new X509Certificate(certificate));
+    const { authority, certificate, fingerprint } = await certifyNode(signing, id, { request, now: new Date() });
     const member: Member = { id, name, apiAddress, clusterAddress, certificate: fingerprint, nonVoter, levels };
-    let members: readonly Member[] = [];
-    await changes.make((_conf, before) => {
+    const change = await changes.make((_conf, before) => {
       requireSigner(before, authority);
       refuseLevels(levels, machine.featureLevel); // the level may have been raised since the challenge
       // A node that lost its disk returns under a new id: it may replace a member with its name that has been silent for a while. If the
@@ -71,19 +65,15 @@ export class Admissions {
         throw new ClusterError('name_taken', `the name ${name} belongs to the active node: give this node another node_id`);
       if (peer !== undefined && !isRetry && peer.silentMs < silentMsMin)
         throw new ClusterError('name_taken', takenText(name, peer));
-      if (isRetry) {
-        members = before.members.map((one) => (one.id === id ? member : one));
-        return { membership: { ...before, members } };
-      }
+      if (isRetry) return { membership: { ...before, members: before.members.map((one) => (one.id === id ? member : one)) } };
       refuseUsedId(before, joiner);
       const kept = namesake === undefined ? before : memberRemoved(before, namesake.id);
-      members = [...kept.members, member];
       return {
         members: [...(namesake === undefined ? [] : [{ id: namesake.id, to: 'none' as const }]), { id, to: 'learner' as const }],
-        membership: { ...kept, members },
+        membership: { ...kept, members: [...kept.members, member] },
       };
     });
-    return { certificate, members };
+    return { certificate, members: change?.membership.members ?? [] };
   }
 }
 

@@ -24,25 +24,15 @@ const answerBytesMax = 128 * 1024;
 export const sendByHttp =
   (options: JoinHttpOptions = {}): Send =>
   (address, path, message) =>
-    exchange({ address, path, body: JSON.stringify(message) }, options);
+    exchange(address, path, JSON.stringify(message), options);
 
-interface OutgoingMessage {
-  readonly address: string;
-  readonly path: string;
-  readonly body: string;
-}
-
-async function exchange(
-  { address, path, body }: OutgoingMessage,
-  { ca, signal, deadlineMs = deadlineDefaultMs }: JoinHttpOptions,
-): Promise<unknown> {
+async function exchange(address: string, path: string, body: string, options: JoinHttpOptions): Promise<unknown> {
+  const { signal, deadlineMs = deadlineDefaultMs } = options;
   const deadline = AbortSignal.timeout(deadlineMs);
   let answer: LeaderAnswer;
   try {
-    answer = await answerTo(new URL(path, address), body, {
-      ca,
-      signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
-    });
+    const either = AbortSignal.any([deadline, ...(signal === undefined ? [] : [signal])]);
+    answer = await answerTo(new URL(path, address), body, { ...options, signal: either });
   } catch (error) {
     if (error instanceof ClusterError) throw error;
     const reason = deadline.aborted ? `no answer within ${deadlineMs / 1000} s` : signal?.aborted ? 'stopped' : reasonOf(error);
@@ -56,15 +46,10 @@ interface LeaderAnswer {
   readonly body: Buffer;
 }
 
-interface RequestOptions {
-  readonly ca: string | undefined;
-  readonly signal: AbortSignal;
-}
-
-function answerTo(url: URL, body: string, { ca, signal }: RequestOptions): Promise<LeaderAnswer> {
+function answerTo(url: URL, body: string, { ca, signal }: JoinHttpOptions): Promise<LeaderAnswer> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    const options = { method: 'POST', headers, signal, agent: false } as const;
+    const options = { method: 'POST', headers, ...(signal && { signal }), agent: false } as const;
     const take = (response: IncomingMessage) => bodyOf(response).then(resolve, reject);
     const outgoing =
       url.protocol === 'https:'

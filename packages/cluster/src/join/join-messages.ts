@@ -7,24 +7,13 @@ import {
   type SealTerms,
   wrappedJoinSecretBytes,
 } from '@transitd/barrier';
-import type { NodeId } from '@transitd/raft-core';
 import type { LevelRange } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { type Member, parseHostAndPort, parseMembers } from '../membership/membership.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
 
 /** A node that asks to become a member. */
-export interface Joiner {
-  readonly id: NodeId;
-  /** `node_id` of its configuration. */
-  readonly name: string;
-  /** URL of the node's API. */
-  readonly apiAddress: string;
-  /** `host:port` of the node's cluster port. */
-  readonly clusterAddress: string;
-  readonly nonVoter: boolean;
-  /** The feature levels that the node supports. */
-  readonly levels: LevelRange;
+export interface Joiner extends Omit<Member, 'certificate' | 'nextCertificate'> {
   /** PKCS #10 in PEM, signed with the node's own key. */
   readonly request: string;
 }

@@ -2,7 +2,14 @@ import { oneAtATime } from '@transitd/event-loop';
 import type { Logger } from '@transitd/process';
 import type { Driver, NodeId } from '@transitd/raft-core';
 import { type CommitResult, type Store, StoreError } from '@transitd/storage-fsm';
-import { authorityPath, authorityRecord, makeAuthority, nextAuthorityPath, readAuthority } from '../membership/authority.ts';
+import {
+  authorityPath,
+  authorityRecord,
+  makeAuthority,
+  nextAuthorityPath,
+  readAuthority,
+  readAuthorityIfReadable,
+} from '../membership/authority.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import { decodeMembership, type Membership } from '../membership/membership.ts';
 import {
@@ -16,6 +23,7 @@ import {
 } from '../membership/rotation-phase.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import type { Standbys } from '../standbys/standbys.ts';
+import { changed } from './member-entries.ts';
 import { authorityOf } from './signing-authority.ts';
 
 export interface AuthorityRotationOptions {
@@ -100,14 +108,11 @@ export class AuthorityRotation {
     if (before === 'none') return;
     const announcedPem = authorities?.next;
     const hasKey = announcedPem === undefined || (await this.#hasNextKey(announcedPem));
-    let after: Membership | undefined;
-    await changes.make((_conf, membership) => {
-      const isSame = membership.authorities?.next === announcedPem;
-      const changed = hasKey ? advanced(membership, this.#hasAnnouncement) : withdrawn(membership);
-      after = isSame && changed !== membership ? changed : undefined;
-      return after && { membership: after };
+    const change = await changes.make((_conf, membership) => {
+      if (membership.authorities?.next !== announcedPem) return undefined;
+      return changed(membership, hasKey ? advanced(membership, this.#hasAnnouncement) : withdrawn(membership));
     });
-    if (after === undefined) return;
+    if (change === undefined) return;
     await this.#keepSigningKey();
     if (!hasKey)
       log.error(
@@ -149,25 +154,15 @@ export class AuthorityRotation {
   }
 
   async #hasNextKey(certificate: string): Promise<boolean> {
-    const { store } = this.#options;
-    try {
-      const next = await readAuthority(store, nextAuthorityPath);
-      return next !== undefined && isSameAuthority(next.certificate, certificate);
-    } catch (error) {
-      if (error instanceof StoreError) throw error;
-      return false; // a restore made the record unreadable
-    }
+    const next = await readAuthorityIfReadable(this.#options.store, nextAuthorityPath);
+    return typeof next === 'object' && isSameAuthority(next.certificate, certificate);
   }
 
   /** Deletes the record of the next authority if a restore made it unreadable: `get` could not return its revision. @throws StoreError */
   async #dropUnreadable(): Promise<void> {
     const { store } = this.#options;
-    try {
-      await readAuthority(store, nextAuthorityPath);
-    } catch (error) {
-      if (error instanceof StoreError) throw error;
+    if ((await readAuthorityIfReadable(store, nextAuthorityPath)) === 'unreadable')
       await store.commit({ conditions: [], writes: [{ path: nextAuthorityPath, value: null }] });
-    }
   }
 
   async #revisions(): Promise<{ readonly current: number; readonly next: number }> {

@@ -2,16 +2,6 @@ import type { Store } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { ClusterError } from '../refusals/cluster-error.ts';
 
-/** When a member counts as healthy, and when the active node removes a dead one. Times in whole seconds. */
-export interface AutopilotSettings {
-  readonly cleanupDeadServers: boolean;
-  readonly deadServerLastContactThreshold: number;
-  readonly lastContactThreshold: number;
-  readonly maxTrailingLogs: number;
-  readonly minQuorum: number;
-  readonly serverStabilizationTime: number;
-}
-
 export const defaultSettings: AutopilotSettings = {
   cleanupDeadServers: false,
   deadServerLastContactThreshold: 24 * 3600,
@@ -34,6 +24,9 @@ const record = z.object({
   minQuorum: count,
   serverStabilizationTime: count,
 });
+
+/** When a member counts as healthy, and when the active node removes a dead one. Times in whole seconds. */
+export type AutopilotSettings = Readonly<Omit<z.output<typeof record>, 'format'>>;
 
 /** @throws ClusterError `invalid_request` */
 function checkSettings(settings: AutopilotSettings): void {

@@ -36,10 +36,10 @@ export class FasterLeaderTransfer {
     const { voters } = driver.consensus().conf;
     const able = driver.peers().filter(({ id, fit, active }) => fit && active && voters.includes(id));
     const candidates = able.map(({ id }) => {
-      const { writeMs, agoMs: reportedAgoMs = 0 } = standbys.report(id) ?? {};
+      const { writeMs = Number.POSITIVE_INFINITY, agoMs: reportedAgoMs = 0 } = standbys.report(id) ?? {};
       return { id, writeMs, reportedAgoMs };
     });
-    const { writeMs } = driver;
+    const { writeMs = 0 } = driver;
     const nowMs = performance.now();
     const successor = this.#decision.successor({ nowMs, writeMs, candidates });
     if (successor === undefined) return;

@@ -1,20 +1,23 @@
 import type { NodeId } from '@transitd/raft-core';
-import { type LevelRange, StoreError } from '@transitd/storage-fsm';
+import { StoreError } from '@transitd/storage-fsm';
 import type { ClusterAuthority } from '../membership/authority.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import { certificateShown, certificateSigned, type Member, type Membership } from '../membership/membership.ts';
 import { maySign } from '../membership/rotation-phase.ts';
+import type { StandbyReport } from '../standbys/standbys.ts';
+import type { IssuedNodeCertificate } from './signing-authority.ts';
 
 /** Adds a newly signed certificate to a member's entry, before the member gets the certificate. @throws StoreError */
-export const listCertificate = (
+export async function listCertificate(
   changes: Pick<ConfigurationChanges, 'make'>,
   nodeId: NodeId,
-  { fingerprint, authority }: { readonly fingerprint: string; readonly authority: ClusterAuthority },
-): Promise<void> =>
-  changes.make((_conf, membership) => {
+  { fingerprint, authority }: Pick<IssuedNodeCertificate, 'fingerprint' | 'authority'>,
+): Promise<void> {
+  await changes.make((_conf, membership) => {
     requireSigner(membership, authority);
     return changed(membership, certificateSigned(membership, nodeId, fingerprint));
   });
+}
 
 /** Refuses a certificate whose authority no longer signs: the present authority must sign it. @throws StoreError `busy` */
 export function requireSigner(membership: Membership, { certificate }: ClusterAuthority): void {
@@ -23,26 +26,20 @@ export function requireSigner(membership: Membership, { certificate }: ClusterAu
 }
 
 /** The part of a member's report that its membership entry repeats. */
-export interface MemberReport {
-  readonly apiAddress: string;
-  readonly clusterAddress: string;
-  /** Fingerprint of the certificate that the member used. */
-  readonly certificate: string;
-  readonly levels: LevelRange;
-}
+type MemberReport = Pick<StandbyReport, 'apiAddress' | 'clusterAddress' | 'certificate' | 'levels'>;
 
 /**
  * Updates the membership entries from the members' reports: addresses, certificates in use, and supported feature levels.
  * @throws StoreError
  */
-export function updateMemberEntries(
+export async function updateMemberEntries(
   changes: Pick<ConfigurationChanges, 'make'>,
-  reportOf: (id: NodeId) => MemberReport | undefined,
+  standbys: { report(id: NodeId): MemberReport | undefined },
 ): Promise<void> {
-  return changes.make((_conf, before) => {
+  await changes.make((_conf, before) => {
     let membership = before;
     for (const member of before.members) {
-      const report = reportOf(member.id);
+      const report = standbys.report(member.id);
       if (report === undefined) continue;
       const { apiAddress, clusterAddress, certificate, levels } = report;
       membership = withMember(membership, { ...member, apiAddress, clusterAddress, levels });

@@ -47,17 +47,15 @@ export class MemberOperations {
    */
   async removeNode(id: NodeId, allowed: (conf: ConfState) => boolean = () => true): Promise<boolean> {
     const { changes, standbys } = this.#options;
-    let removed = false;
-    await changes.make((conf, membership) => {
-      const change = allowed(conf)
+    const change = await changes.make((conf, membership) =>
+      allowed(conf)
         ? removal(conf, membership, { id, certificate: standbys.report(id)?.certificate, ...this.#contact() })
-        : undefined;
-      removed = change !== undefined;
-      return change;
-    });
-    if (removed) this.#warnOfIsolated();
-    if (removed) await standbys.servingEnded(id);
-    return removed;
+        : undefined,
+    );
+    if (change === undefined) return false;
+    this.#warnOfIsolated();
+    await standbys.servingEnded(id);
+    return true;
   }
 
   /** Records which members each connected member knows. Every node does so, because each may become the leader. */
@@ -88,12 +86,6 @@ export class MemberOperations {
   get #connected(): ReadonlySet<NodeId> {
     const away = new Set(this.#options.transport.unconnected);
     return new Set(this.#membership.members.flatMap(({ id }) => (away.has(id) ? [] : [id])));
-  }
-
-  /** This node and the members heard within an election timeout. */
-  get #active(): ReadonlySet<NodeId> {
-    const { driver } = this.#options;
-    return new Set([driver.status().nodeId, ...driver.peers().flatMap(({ id, active }) => (active ? [id] : []))]);
   }
 
   /** Promotes a member: it votes as soon as it has caught up. @throws ClusterError, StoreError */
@@ -127,8 +119,10 @@ export class MemberOperations {
   }
 
   #contact(): VoterContact {
-    const active = this.#active;
-    return { self: this.#options.driver.status().nodeId, isActive: (id) => active.has(id) };
+    const { driver } = this.#options;
+    const self = driver.status().nodeId;
+    const active = new Set([self, ...driver.peers().flatMap((peer) => (peer.active ? [peer.id] : []))]);
+    return { self, isActive: (id) => active.has(id) };
   }
 
   get #membership(): Membership {

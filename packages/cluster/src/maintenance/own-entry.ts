@@ -1,16 +1,17 @@
 import { X509Certificate } from 'node:crypto';
+import { sharedRun } from '@transitd/event-loop';
 import type { NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
-import { makeRequest, signRequest } from '../membership/authority.ts';
+import { makeRequest } from '../membership/authority.ts';
 import { fingerprintOf, renewalDue } from '../membership/certificate.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
-import { certificateShown, type Member } from '../membership/membership.ts';
+import { certificateShown } from '../membership/membership.ts';
 import type { MembershipList } from '../membership/membership-list.ts';
 import type { ClusterHost } from '../ports/cluster-host.ts';
 import { changed, listCertificate, withMember } from './member-entries.ts';
 import { type IdentityUser, isOfFormerAuthority } from './renewal.ts';
-import type { SigningAuthority } from './signing-authority.ts';
+import { certifyNode, type SigningAuthority } from './signing-authority.ts';
 
 export interface OwnEntryOptions {
   readonly host: Pick<ClusterHost, 'config' | 'log' | 'api'>;
@@ -24,9 +25,8 @@ export interface OwnEntryOptions {
 /** The active node's own membership entry: its certificate from the signing authority, its name and its addresses. */
 export class OwnEntry {
   readonly #options: OwnEntryOptions;
-  #updating: Promise<void> | undefined;
-  /** The other member with this node's configured name that was logged last. */
-  #namesake: NodeId | undefined;
+  /** The other member with this node's configured name that was logged last; 0 for none. */
+  #namesake: NodeId = 0;
 
   constructor(options: OwnEntryOptions) {
     this.#options = options;
@@ -37,12 +37,7 @@ export class OwnEntry {
    * node's new name, this node keeps its former one.
    * @throws StoreError
    */
-  update(): Promise<void> {
-    this.#updating ??= this.#update().finally(() => {
-      this.#updating = undefined;
-    });
-    return this.#updating;
-  }
+  readonly update = sharedRun(() => this.#update());
 
   async #update(): Promise<void> {
     const { host, nodeId, changes, membershipList } = this.#options;
@@ -54,36 +49,35 @@ export class OwnEntry {
       isOfFormerAuthority(identity, committedAuthority);
     const { certificate } = isDue ? await this.#certify(identity) : identity;
     const fingerprint = fingerprintOf(new X509Certificate(certificate));
-    let namesake: Member | undefined;
+    let namesake: NodeId = 0;
     await changes.make((_conf, membership) => {
       const present = membership.members.find(({ id }) => id === nodeId);
       const name = config.node_id;
       const rest = { apiAddress: api.url, clusterAddress: config.cluster_addr ?? '', levels: supportedLevels };
       // Only a sole member may start under another name. A node may have joined under that name since.
-      namesake = membership.members.find((one) => one.id !== nodeId && one.name === name);
+      namesake = membership.members.find((one) => one.id !== nodeId && one.name === name)?.id ?? 0;
       const wanted =
         present === undefined
           ? { id: nodeId, certificate: fingerprint, nonVoter: config.non_voter, name, ...rest }
-          : { ...present, ...rest, name: namesake === undefined ? name : present.name };
+          : { ...present, ...rest, name: namesake === 0 ? name : present.name };
       return changed(membership, certificateShown(withMember(membership, wanted), nodeId, fingerprint));
     });
-    if (namesake !== undefined && namesake.id !== this.#namesake)
+    if (namesake !== 0 && namesake !== this.#namesake)
       log.error(
-        { name: config.node_id, namesake: namesake.id },
+        { name: config.node_id, namesake },
         'another member has the node_id of this node, which keeps its former name: set node_id back, or remove that member by its id',
       );
-    this.#namesake = namesake?.id;
+    this.#namesake = namesake;
   }
 
   /** Gives this node a certificate of the signing authority for a new key, and puts it in force. */
   async #certify(former: NodeIdentity | undefined): Promise<NodeIdentity> {
-    const { nodeId, changes, authority: signing, port } = this.#options;
-    const authority = await signing.readOrMake();
-    const { clusterId } = signing;
+    const { nodeId, changes, authority, port } = this.#options;
     const { key, request } = await makeRequest(nodeId);
-    const certificate = await signRequest(authority, { request, now: new Date(), clusterId, nodeId });
-    await listCertificate(changes, nodeId, { fingerprint: fingerprintOf(new X509Certificate(certificate)), authority });
-    const identity = { membersAtJoin: [], ...former, authority: authority.certificate, key, certificate };
+    const issued = await certifyNode(authority, nodeId, { request, now: new Date() });
+    await listCertificate(changes, nodeId, issued);
+    const { certificate } = issued;
+    const identity = { membersAtJoin: [], ...former, authority: issued.authority.certificate, key, certificate };
     await port.useIdentity(identity);
     return identity;
   }

@@ -2,11 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import { admission, type Bucket, type Rate } from '@transitd/access';
 import type { Clock } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
-import { StoreError } from '@transitd/storage-fsm';
-import { isPair, makeRequest, signRequest } from '../membership/authority.ts';
-import { fingerprintOf, nameByAny, nameIn, renewalDue } from '../membership/certificate.ts';
+import { jsonIn, StoreError } from '@transitd/storage-fsm';
+import { z } from 'zod';
+import { isPair, makeRequest } from '../membership/authority.ts';
+import { nameByAny, nameIn, renewalDue } from '../membership/certificate.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
-import type { NodeIdentity } from '../membership/identity.ts';
+import { type NodeIdentity, nameOf } from '../membership/identity.ts';
 import type { MembershipList } from '../membership/membership-list.ts';
 import { isSameAuthority } from '../membership/rotation-phase.ts';
 import type { NodeRole } from '../ports/cluster-host.ts';
@@ -14,14 +15,15 @@ import { ClusterError } from '../refusals/cluster-error.ts';
 import type { ClusterHandler } from '../transport/cluster-call.ts';
 import { ClusterCallError, type ClusterClient } from '../transport/cluster-client.ts';
 import { listCertificate } from './member-entries.ts';
-import type { SigningAuthority } from './signing-authority.ts';
+import { certifyNode, type SigningAuthority } from './signing-authority.ts';
 
 export const renewPath = '/cluster/renew';
 
 /** How often a node may ask: each request costs a signature and an entry of the log. A node renews once in months, and retries. */
 const renewalRate: Rate = { rate: 5, intervalS: 50, blockIntervalS: 0 };
-/** Maximum length of a certificate request in PEM, which has some 500 characters. */
-const requestCharsMax = 4096;
+/** A certificate request in PEM has some 500 characters. */
+const renewalRequest = z.object({ request: z.string().max(4096) });
+const renewalAnswer = z.object({ certificate: z.string() });
 
 /**
  * Answers `POST /cluster/renew {request}` with `{certificate}`, both PEM. The certificate is for the caller, and the membership lists it
@@ -43,26 +45,13 @@ export function renewalHandler({
     const { bucket, admitted } = admission(buckets.get(from), renewalRate, clock.nowMs());
     buckets.set(from, bucket);
     if (!admitted) return { status: 429, json: { errors: ['this node renews its certificate too often: try again in 10 s'] } };
-    const request = requestIn(body);
+    const read = renewalRequest.safeParse(jsonIn(body));
+    if (!read.success) throw new ClusterError('request_refused', 'the body has no certificate request');
     if (!role.isActive) throw new StoreError('not_leader', 'this node is not the active one');
-    const signing = await authority.readOrMake();
-    const { clusterId } = authority;
-    const certificate = await signRequest(signing, { request, nodeId: from, clusterId, now: new Date(clock.utcMs()) });
-    const fingerprint = fingerprintOf(new X509Certificate(certificate));
-    await listCertificate(changes, from, { fingerprint, authority: signing });
-    return { status: 200, json: { certificate } };
+    const issued = await certifyNode(authority, from, { request: read.data.request, now: new Date(clock.utcMs()) });
+    await listCertificate(changes, from, issued);
+    return { status: 200, json: { certificate: issued.certificate } };
   };
-}
-
-function requestIn(body: Buffer): string {
-  try {
-    const fields: unknown = JSON.parse(body.toString('utf8'));
-    const request = typeof fields === 'object' && fields !== null && 'request' in fields ? fields.request : undefined;
-    if (typeof request === 'string' && request.length <= requestCharsMax) return request;
-  } catch {
-    // reported below
-  }
-  throw new ClusterError('request_refused', 'the body has no certificate request');
 }
 
 /**
@@ -84,12 +73,13 @@ export async function renewIdentity(
     readonly timeoutMs: number;
   },
 ): Promise<NodeIdentity> {
-  const local = nameIn(new X509Certificate(identity.certificate), new X509Certificate(identity.authority));
-  if (local === undefined) throw new Error("this node's certificate is not signed by its cluster's authority");
+  const local = nameOf(identity);
   const { key, request } = await makeRequest(local.nodeId);
   const { status, json } = await client.post(leader, renewPath, { json: { request }, timeoutMs });
   if (status !== 200) throw new Error(`the certificate was not renewed: the active node answered with status ${status}`);
-  const certificate = certificateIn(json);
+  const answer = renewalAnswer.safeParse(json);
+  if (!answer.success) throw new Error("the certificate was not renewed: the active node's answer has none");
+  const { certificate } = answer.data;
   const signed = new X509Certificate(certificate);
   const named = nameByAny(signed, authorities);
   const authority = authorities.find((one) => nameIn(signed, one) !== undefined);
@@ -102,12 +92,6 @@ export async function renewIdentity(
     throw new Error('the renewed certificate is not for this node and its key');
   }
   return { ...identity, key, certificate, authority: authority.toString() };
-}
-
-function certificateIn(json: unknown): string {
-  if (typeof json === 'object' && json !== null && 'certificate' in json && typeof json.certificate === 'string')
-    return json.certificate;
-  throw new Error("the certificate was not renewed: the active node's answer has none");
 }
 
 /** Whether a former authority signed this node's certificate. @param current - the signing authority, PEM */
@@ -136,6 +120,13 @@ const answerWithinMs = 10_000;
  */
 const retryMs = 60_000;
 
+interface Attempt {
+  readonly ms: number;
+  readonly authority?: string | undefined;
+}
+
+const noAttempt: Attempt = { ms: Number.NEGATIVE_INFINITY };
+
 /**
  * Renews this node's certificate, for a new key, in the second half of its validity and after a rotation of the authority. A lost answer
  * does no harm: the present certificate stays valid until the new one is used, and the next renewal replaces the unused certificate.
@@ -143,7 +134,7 @@ const retryMs = 60_000;
 export class Renewal {
   readonly #options: RenewalOptions;
   /** Time of the last attempt, and the authority that signed then. */
-  #tried: { readonly ms: number; readonly authority: string | undefined } | undefined;
+  #tried: Attempt = noAttempt;
 
   constructor(options: RenewalOptions) {
     this.#options = options;
@@ -156,8 +147,7 @@ export class Renewal {
     if (identity === undefined || present === undefined) return false;
     const signing = membershipList.committedAuthority;
     const isDue = renewalDue(new X509Certificate(identity.certificate), nowMs) || isOfFormerAuthority(identity, signing);
-    const tried = this.#tried;
-    const isTooSoon = tried !== undefined && tried.authority === signing && Math.abs(nowMs - tried.ms) < retryMs;
+    const isTooSoon = this.#tried.authority === signing && Math.abs(nowMs - this.#tried.ms) < retryMs;
     if (!isDue || isTooSoon) return false;
     this.#tried = { ms: nowMs, authority: signing };
     const { authorities } = membershipList;
@@ -166,7 +156,7 @@ export class Renewal {
         await renewIdentity(client, { identity, authorities, leader: present.id, timeoutMs: answerWithinMs }),
       );
     } catch (error) {
-      if (error instanceof ClusterCallError && error.code === 'not_sent') this.#tried = undefined; // no certificate was listed
+      if (error instanceof ClusterCallError && error.code === 'not_sent') this.#tried = noAttempt; // no certificate was listed
       throw error;
     }
     return true;

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { type Store, StoreError } from '@transitd/storage-fsm';
+import type { NodeId } from '@transitd/raft-core';
+import type { Store } from '@transitd/storage-fsm';
 import {
   authorityPath,
   authorityRecord,
@@ -8,6 +9,8 @@ import {
   makeAuthority,
   nextAuthorityPath,
   readAuthority,
+  readAuthorityIfReadable,
+  signRequest,
 } from '../membership/authority.ts';
 import { fingerprintOf } from '../membership/certificate.ts';
 import type { MembershipList } from '../membership/membership-list.ts';
@@ -44,6 +47,28 @@ export class SigningAuthority {
   }
 }
 
+/** A certificate that was signed for a node, and the authority that signed it. */
+export interface IssuedNodeCertificate {
+  readonly authority: ClusterAuthority;
+  /** PEM. */
+  readonly certificate: string;
+  readonly fingerprint: string;
+}
+
+/**
+ * Certifies the key of a node's request with the signing authority. Only on the active node, which lists the certificate before the node
+ * gets it. @throws as {@link authorityOf} and {@link signRequest}
+ */
+export async function certifyNode(
+  signing: Pick<SigningAuthority, 'clusterId' | 'readOrMake'>,
+  nodeId: NodeId,
+  { request, now }: { readonly request: string; readonly now: Date },
+): Promise<IssuedNodeCertificate> {
+  const authority = await signing.readOrMake();
+  const certificate = await signRequest(authority, { request, now, clusterId: signing.clusterId, nodeId });
+  return { authority, certificate, fingerprint: fingerprintOf(new X509Certificate(certificate)) };
+}
+
 /**
  * Returns the cluster's signing authority; creates it if the cluster has none yet. Call it only on the active node.
  * @param current - certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation
@@ -73,21 +98,10 @@ async function signingAuthority(store: Store, present: ClusterAuthority | undefi
  */
 export async function keepAuthority(store: Store, known: string, authority: ClusterAuthority): Promise<void> {
   if (!isAuthority(authority, known)) throw new ClusterError('invalid_request', 'this is not the authority of this cluster');
-  try {
-    if ((await readAuthority(store)) !== undefined) return;
-  } catch (error) {
-    if (error instanceof StoreError) throw error;
-  }
+  if (typeof (await readAuthorityIfReadable(store)) === 'object') return;
   // The key of an announced authority is unreadable too: the rotation is withdrawn, and the operator starts it again.
   await store.commit({ conditions: [], writes: [authorityRecord(authority), { path: nextAuthorityPath, value: null }] });
 }
 
-function isAuthority(authority: ClusterAuthority, known: string): boolean {
-  try {
-    return (
-      isPair(authority) && fingerprintOf(new X509Certificate(authority.certificate)) === fingerprintOf(new X509Certificate(known))
-    );
-  } catch {
-    return false; // malformed key or certificate
-  }
-}
+const isAuthority = (authority: ClusterAuthority, known: string): boolean =>
+  isPair(authority) && isSameAuthority(authority.certificate, known);

@@ -1,6 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
-import type { Store, StoredRecord, Write } from '@transitd/storage-fsm';
+import { jsonIn, type Store, type StoredRecord, StoreError, type Write } from '@transitd/storage-fsm';
+import { z } from 'zod';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import { type NodeName, uriOf } from './certificate.ts';
 import { loadX509 } from './load-x509.ts';
@@ -17,6 +18,7 @@ export const authorityPath = 'core/cluster-authority';
 /** Path of the record of an announced authority. The path begins with `authorityPath`, so that a restore keeps both records. */
 export const nextAuthorityPath = `${authorityPath}-next`;
 const format = 1;
+const stored = z.object({ format: z.literal(format), key: z.string(), certificate: z.string() }).refine(isPair);
 
 /** A request in PEM is well below 1 KiB. */
 const requestCharactersMax = 4096;
@@ -153,25 +155,35 @@ export async function readAuthority(
   return record === undefined ? undefined : authorityIn(record, path);
 }
 
-function authorityIn({ value }: StoredRecord, path: string): ClusterAuthority {
+/** Returns the same, or `unreadable` for a record that a restore under another root key has left. @throws StoreError */
+export async function readAuthorityIfReadable(
+  store: Pick<Store, 'get'>,
+  path?: string,
+): Promise<ClusterAuthority | 'unreadable' | undefined> {
   try {
-    const fields: unknown = JSON.parse(Buffer.from(value).toString('utf8'));
-    if (typeof fields === 'object' && fields !== null && 'format' in fields && fields.format === format) {
-      const { key, certificate } = fields as Partial<ClusterAuthority>;
-      // Errors of JSON.parse and node:crypto could contain the key, so their text is dropped.
-      if (typeof key === 'string' && typeof certificate === 'string' && isPair({ key, certificate })) return { key, certificate };
-    }
-  } catch {
-    // reported below
-  } finally {
-    value.fill(0);
+    return await readAuthority(store, path);
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    return 'unreadable';
   }
-  throw new Error(`the record ${path} has an unknown format`);
 }
 
-/** Whether a private key (PEM) belongs to a certificate (PEM). @throws Error of node:crypto when one of them is malformed */
-export const isPair = ({ key, certificate }: { readonly key: string; readonly certificate: string }): boolean =>
-  new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
+function authorityIn({ value }: StoredRecord, path: string): ClusterAuthority {
+  const read = stored.safeParse(jsonIn(value));
+  value.fill(0);
+  if (!read.success) throw new Error(`the record ${path} has an unknown format`); // an error of the parser could contain the key
+  const { key, certificate } = read.data;
+  return { key, certificate };
+}
+
+/** Whether a private key (PEM) belongs to a certificate (PEM); not if one of them is malformed. */
+export function isPair({ key, certificate }: { readonly key: string; readonly certificate: string }): boolean {
+  try {
+    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false; // the error is dropped: its text could contain the key
+  }
+}
 
 /** Makes an EC P-256 key, as PKCS #8 in PEM and as a pair for certificates. */
 export function newKey(): { readonly pem: string; readonly keys: webcrypto.CryptoKeyPair } {

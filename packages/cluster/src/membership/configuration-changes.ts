@@ -10,6 +10,9 @@ export interface MemberChange {
   readonly membership: Membership;
 }
 
+/** Returns the change of a configuration; undefined for none. */
+export type Decision = (conf: ConfState, membership: Membership) => MemberChange | undefined;
+
 /** Attempts, and the pause between them, while an earlier change is not committed yet. */
 const [attemptsMax, retryMs] = [50, 100];
 
@@ -25,11 +28,12 @@ export class ConfigurationChanges {
   }
 
   /**
-   * Makes one change, decided from the configuration in force. Resolves when it is committed, or when there is nothing to change.
-   * @param decide - returns undefined for no change; throws to refuse
+   * Makes one change, decided from the configuration in force. Resolves with it when it is committed, or with undefined when there is
+   * nothing to change.
+   * @param decide - called again after an attempt that was not taken; throws to refuse
    * @throws StoreError
    */
-  make(decide: (conf: ConfState, membership: Membership) => MemberChange | undefined): Promise<void> {
+  make(decide: Decision): Promise<MemberChange | undefined> {
     return this.#exclusively(() => this.#make(decide));
   }
 
@@ -41,18 +45,18 @@ export class ConfigurationChanges {
     return this.#exclusively(() => task(decodeMembership(this.#driver.consensus().conf.context)));
   }
 
-  async #make(decide: (conf: ConfState, membership: Membership) => MemberChange | undefined): Promise<void> {
+  async #make(decide: Decision): Promise<MemberChange | undefined> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const { conf } = this.#driver.consensus();
       const membership = decodeMembership(conf.context);
       const change = decide(conf, membership);
-      if (change === undefined) return;
+      if (change === undefined) return undefined;
       const { members = [] } = change;
       const context = change.membership === membership ? conf.context : encodeMembership(change.membership);
       const outcome = await new Promise<ProposalOutcome<CommitResult, ConfRefusalReason>>((resolve) =>
         this.#driver.proposeConf({ kind: 'change', members, context }, resolve),
       );
-      if (outcome.kind === 'applied') return;
+      if (outcome.kind === 'applied') return change;
       if (outcome.kind === 'unknown')
         throw new StoreError('outcome_unknown', 'the outcome of the membership change is unknown: it may still take effect');
       const { reason } = outcome;

@@ -2,8 +2,9 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { requireOwnerOnly, StartError } from '@transitd/process';
+import { z } from 'zod';
 import { isPair } from './authority.ts';
-import { nameIn } from './certificate.ts';
+import { type NodeName, nameIn } from './certificate.ts';
 import { type Member, parseMembers } from './membership.ts';
 import { replaceFile } from './replace-file.ts';
 
@@ -19,8 +20,24 @@ export interface NodeIdentity {
   readonly membersAtJoin: readonly Member[];
 }
 
+/** Returns the node that an identity names. @throws Error unless its authority signed its certificate */
+export function nameOf({ certificate, authority }: NodeIdentity): NodeName {
+  const name = nameIn(new X509Certificate(certificate), new X509Certificate(authority));
+  if (name === undefined) throw new Error("this node's certificate is not signed by its cluster's authority");
+  return name;
+}
+
 const fileName = 'identity.json';
 const format = 1;
+const stored = z
+  .object({
+    format: z.literal(format),
+    key: z.string(),
+    certificate: z.string(),
+    authority: z.string(),
+    seeds: z.unknown(),
+  })
+  .refine(isPair);
 
 /**
  * Reads the identity in a data directory; undefined if the node has no identity yet.
@@ -44,14 +61,9 @@ export async function readIdentity(directory: string): Promise<NodeIdentity | un
 /** Parses an identity. No error repeats the text, because it contains the key of the node. */
 function identityIn(text: string): NodeIdentity | undefined {
   try {
-    const fields: unknown = JSON.parse(text);
-    if (typeof fields !== 'object' || fields === null || !('format' in fields) || fields.format !== format) return undefined;
-    const { key, certificate, authority, seeds } = fields as Readonly<Record<string, unknown>>;
-    if (typeof key !== 'string' || typeof certificate !== 'string' || typeof authority !== 'string') return undefined;
-    const named = nameIn(new X509Certificate(certificate), new X509Certificate(authority)) !== undefined;
-    return named && isPair({ key, certificate })
-      ? { key, certificate, authority, membersAtJoin: parseMembers(seeds) }
-      : undefined;
+    const { format: _, seeds, ...identity } = stored.parse(JSON.parse(text));
+    const named = nameIn(new X509Certificate(identity.certificate), new X509Certificate(identity.authority));
+    return named === undefined ? undefined : { ...identity, membersAtJoin: parseMembers(seeds) };
   } catch {
     return undefined;
   }

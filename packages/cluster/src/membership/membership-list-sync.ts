@@ -4,19 +4,14 @@ import { oneAtATime } from '@transitd/event-loop';
 import { LogLimit } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import type { ClusterHost } from '../ports/cluster-host.ts';
+import { noCommittedMembers } from './membership.ts';
 import type { MembershipList } from './membership-list.ts';
 import { replaceFile } from './replace-file.ts';
-import { judgeList, ListRefused, type ListVerdict, openList, type VerifiedList } from './signed-list.ts';
+import { judgeList, ListRefused, type ListSender, type ListVerdict, openList, type VerifiedList } from './signed-list.ts';
 
 type ListHost = Pick<ClusterHost, 'directory' | 'log' | 'events' | 'observer'>;
 
 const fileName = 'membership-list.json';
-
-/** The node that sent a list, with the fingerprint of its certificate if known. */
-export interface Caller {
-  readonly id: NodeId;
-  readonly certificate?: string;
-}
 
 /**
  * Keeps the newest signed membership list that this node has accepted. This node sends the list to members that were away. It also admits
@@ -66,7 +61,7 @@ export class MembershipListSync {
    * Accepts a list from another node if it is newer than every list accepted before. Stores the list before using it.
    * @throws ListRefused when the list is malformed or not signed by this cluster's authority; errors of the file system
    */
-  receive(list: unknown, caller: Caller): Promise<ListVerdict> {
+  receive(list: unknown, caller: ListSender): Promise<ListVerdict> {
     return this.#exclusively(() => this.#judge(openList(list, this.#membershipList.authorities), caller));
   }
 
@@ -75,9 +70,10 @@ export class MembershipListSync {
     return this.#exclusively(() => this.#judge(list, { id: self }));
   }
 
-  async #judge(list: VerifiedList, caller: Caller): Promise<ListVerdict> {
+  async #judge(list: VerifiedList, caller: ListSender): Promise<ListVerdict> {
     const [membershipList, clusterId] = [this.#membershipList, this.#clusterId];
-    const verdict = judgeList(list, { clusterId, newest: this.#newest, committed: membershipList.committed, caller });
+    const { newest = noCommittedMembers } = this;
+    const verdict = judgeList(list, { clusterId, newest, committed: membershipList.committed, caller });
     if (verdict === 'conflict') this.#reportConflict(list, caller);
     if (verdict !== 'take') return verdict;
     await replaceFile(join(this.#host.directory, fileName), `${JSON.stringify(list.signed)}\n`);
@@ -96,7 +92,7 @@ export class MembershipListSync {
     return verdict;
   }
 
-  #reportConflict({ index }: VerifiedList, { id }: Caller): void {
+  #reportConflict({ index }: VerifiedList, { id }: ListSender): void {
     this.#logLimit.write(
       'error',
       `conflict ${id}`,

@@ -1,16 +1,36 @@
 import { X509Certificate } from 'node:crypto';
-import type { LogIndex, NodeId } from '@transitd/raft-core';
+import type { LogIndex, NodeId, Status } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
-import type { Storage } from '../ports/storage-port.ts';
 import { type NodeIdentity, writeIdentity } from './identity.ts';
-import { decodeMembership, type ListedNode, listedNode, type Member, type Membership, noMembers } from './membership.ts';
+import {
+  type CommittedMembers,
+  decodeMembership,
+  type ListedNode,
+  listedNode,
+  type Member,
+  type Membership,
+  noCommittedMembers,
+  noMembers,
+} from './membership.ts';
 import { namedAuthorities } from './rotation-phase.ts';
 
-/** The members that a committed configuration names, and the index of its log entry. */
-export interface CommittedMembers {
-  readonly index: LogIndex;
-  readonly members: readonly Member[];
+/** The configurations in the log of a node. */
+interface Log {
+  status(): { readonly nodeId: NodeId };
+  consensus(): Pick<Status, 'confIndex' | 'committedConfIndex'> &
+    Readonly<Record<'conf' | 'committedConf', { readonly context: Uint8Array }>>;
 }
+
+/** Of a node whose log is not open yet: it names no member, and not this node. */
+const noLog: Log = {
+  status: () => ({ nodeId: 0 }),
+  consensus: () => ({
+    ...{ conf: { context: new Uint8Array() }, confIndex: 0 },
+    ...{ committedConf: { context: new Uint8Array() }, committedConfIndex: 0 },
+  }),
+};
+
+const noReport = { ...noCommittedMembers, from: 0 };
 
 /** The members of the cluster as this node knows them, and this node's identity. */
 export class MembershipList {
@@ -19,18 +39,19 @@ export class MembershipList {
   #membership: Membership = noMembers;
   #committed: Membership & { readonly index: LogIndex } = { index: 0, ...noMembers };
   /** Committed members that a member reported while this node had no leader. */
-  #reported: (CommittedMembers & { readonly from: NodeId }) | undefined;
+  #reported: CommittedMembers & { readonly from: NodeId } = noReport;
   /** The newest membership list signed by the cluster's authority. */
-  #signedList: CommittedMembers | undefined;
+  #signedList = noCommittedMembers;
   /** The lists of members that are in use, in order of precedence. */
   #lists: readonly (readonly Member[])[] = [];
-  #storage: Storage | undefined;
+  #log = noLog;
   /** The trusted authorities, by PEM. */
   #authorities = new Map<string, X509Certificate>();
 
   constructor(directory: string, identity: NodeIdentity | undefined) {
     this.#directory = directory;
     this.#identity = identity;
+    this.configurationChanged();
   }
 
   /** Undefined on a founder that has not been active since `cluster_addr` was configured. */
@@ -50,26 +71,24 @@ export class MembershipList {
   }
 
   /** Uses the log's configuration from now on. */
-  useLog(storage: Storage): void {
-    this.#storage = storage;
+  useLog({ driver }: { readonly driver: Log }): void {
+    this.#log = driver;
     this.configurationChanged();
   }
 
   /** Rereads the configuration in force and the newest committed one. */
   configurationChanged(): void {
-    if (this.#storage === undefined) return;
-    const { conf, confIndex, committedConf, committedConfIndex } = this.#storage.driver.consensus();
+    const { conf, confIndex, committedConf, committedConfIndex } = this.#log.consensus();
     this.#membership = decodeMembership(conf.context);
     this.#committed = {
       index: committedConfIndex,
       ...(confIndex === committedConfIndex ? this.#membership : decodeMembership(committedConf.context)),
     };
     const local = [this.members, this.#committed.members, this.#membersAtJoin];
-    const reported = this.#reported === undefined || this.#committed.index >= this.#reported.index ? undefined : this.#reported;
-    this.#reported = reported && local.flat().some(({ id }) => id === reported.from) ? reported : undefined;
-    const newestFirst = [this.#reported, this.#signedList]
-      .flatMap((one) => (one === undefined || one.index <= this.#committed.index ? [] : [one]))
-      .sort((a, b) => b.index - a.index);
+    const isAhead = ({ index }: CommittedMembers): boolean => index > this.#committed.index;
+    const isNamed = local.flat().some(({ id }) => id === this.#reported.from);
+    if (!isAhead(this.#reported) || !isNamed) this.#reported = noReport;
+    const newestFirst = [this.#reported, this.#signedList].filter(isAhead).sort((a, b) => b.index - a.index);
     this.#lists = [
       ...newestFirst.filter(({ index }) => index > confIndex).map(({ members }) => members),
       ...local,
@@ -95,11 +114,10 @@ export class MembershipList {
    * @returns whether the report was used
    */
   useReport(from: NodeId, { index, members }: CommittedMembers): boolean {
-    const newest = Math.max(this.#committed.index, this.#reported?.index ?? 0);
-    if (this.#storage === undefined || index <= newest) return false;
+    if (index <= Math.max(this.#committed.index, this.#reported.index)) return false;
     this.#reported = { from, index, members };
     this.configurationChanged();
-    return this.#reported !== undefined;
+    return this.#reported !== noReport;
   }
 
   /** The members by the newest committed configuration in this node's log. */
@@ -175,11 +193,11 @@ export class MembershipList {
 
   get #isBeforeOwnJoin(): boolean {
     const { members, removed } = this.#committed;
-    const self = this.#storage?.driver.status().nodeId;
+    const self = this.#log.status().nodeId;
     return ![...members, ...removed].some(({ id }) => id === self);
   }
 
   get #all(): readonly Member[] {
-    return this.#storage === undefined ? this.members : this.#lists.flat();
+    return this.#lists.flat();
   }
 }

@@ -1,4 +1,4 @@
-import type { NodeId } from '@transitd/raft-core';
+import type { LogIndex, NodeId } from '@transitd/raft-core';
 import type { LevelRange } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { levelRange } from './member-levels.ts';
@@ -40,6 +40,15 @@ export interface Authorities {
   /** The authority before `current`. `fingerprints` are all certificates that it signed; it is trusted until no member has any of them. */
   readonly former?: { readonly certificate: string; readonly fingerprints: readonly string[] };
 }
+
+/** The members that a committed configuration names, and the index of its log entry. */
+export interface CommittedMembers {
+  readonly index: LogIndex;
+  readonly members: readonly Member[];
+}
+
+/** Before the first configuration. No log entry has the index 0. */
+export const noCommittedMembers: CommittedMembers = { index: 0, members: [] };
 
 /** The members of the cluster, and the removed ones, oldest first. Stored as the context of the Raft configuration. */
 export interface Membership {

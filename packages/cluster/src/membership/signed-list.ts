@@ -1,16 +1,13 @@
 import { sign, verify, type X509Certificate } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { LogIndex, NodeId } from '@transitd/raft-core';
+import type { NodeId } from '@transitd/raft-core';
 import { z } from 'zod';
 import type { ClusterAuthority } from './authority.ts';
-import { certificatesOf, type Member, parseMembers } from './membership.ts';
+import { type CommittedMembers, certificatesOf, type Member, parseMembers } from './membership.ts';
 
 /** The members that one committed configuration of a cluster names. */
-export interface ListContent {
+export interface ListContent extends CommittedMembers {
   readonly clusterId: string;
-  /** Index of the configuration's log entry. */
-  readonly index: LogIndex;
-  readonly members: readonly Member[];
 }
 
 /** A membership list as it is sent and stored: the exact text, and its signature by the cluster's authority in base64. */
@@ -68,16 +65,19 @@ export function openList(list: unknown, authorities: readonly X509Certificate[])
   }
 }
 
-type Members = Pick<ListContent, 'index' | 'members'>;
+/** The node that sent a list, with the fingerprint of its certificate if known. */
+export interface ListSender {
+  readonly id: NodeId;
+  readonly certificate?: string;
+}
 
 export interface ListContext {
   readonly clusterId: string;
   /** The signed list with the highest index that this node has accepted. */
-  readonly newest: Members | undefined;
+  readonly newest: CommittedMembers;
   /** The newest committed configuration in this node's log. */
-  readonly committed: Members;
-  /** The node that sent the list, with the fingerprint of its certificate if known. */
-  readonly caller: { readonly id: NodeId; readonly certificate?: string };
+  readonly committed: CommittedMembers;
+  readonly caller: ListSender;
 }
 
 /**
@@ -94,10 +94,9 @@ export function judgeList(list: ListContent, { clusterId, newest, committed, cal
   const isListed =
     named !== undefined && (caller.certificate === undefined || certificatesOf(named).includes(caller.certificate));
   if (!isListed) return 'caller not listed';
-  const isOther = (one: Members | undefined): boolean =>
-    one !== undefined && one.index === list.index && !sameMembers(one.members, list.members);
+  const isOther = (one: CommittedMembers): boolean => one.index === list.index && !sameMembers(one.members, list.members);
   if (isOther(newest) || isOther(committed)) return 'conflict';
-  return list.index > (newest?.index ?? 0) && list.index >= committed.index ? 'take' : 'known';
+  return list.index > newest.index && list.index >= committed.index ? 'take' : 'known';
 }
 
 /** Compares two lists of members without regard to order: a configuration change may reorder the members. */

@@ -28,19 +28,20 @@ export interface NodeRole {
   readonly isUnsealed: boolean;
 }
 
+type ForwardedHandler = (req: IncomingMessage, res: ServerResponse, from: NodeId) => void;
+
 /**
  * The handler of requests that other nodes forward to this one. The server sets it when it starts, before or after the cluster port opens.
  */
 export class ForwardedRequests {
-  #handler: ((req: IncomingMessage, res: ServerResponse, from: NodeId) => void) | undefined;
+  #handler: ForwardedHandler = (_req, res) => void res.destroy();
 
-  serve(handler: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void): void {
+  serve(handler: ForwardedHandler): void {
     this.#handler = handler;
   }
 
-  handle(req: IncomingMessage, res: ServerResponse, from: NodeId): void {
-    if (this.#handler === undefined) res.destroy();
-    else this.#handler(req, res, from);
+  handle(...request: Parameters<ForwardedHandler>): void {
+    this.#handler(...request);
   }
 }
 

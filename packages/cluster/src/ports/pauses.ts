@@ -9,6 +9,10 @@ export class Pauses {
     await pause(Math.max(0, ms), undefined, { signal: this.#closing.signal }).catch(() => undefined);
   }
 
+  get isEnded(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
   /** Ends all pauses, present and later ones. */
   end(): void {
     this.#closing.abort();

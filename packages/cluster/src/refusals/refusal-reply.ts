@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { BarrierError, ProviderError } from '@transitd/barrier';
 import {
   type RefusalStatus,
@@ -7,6 +8,7 @@ import {
   refused,
   refusedForNow,
   requestErrorStatuses,
+  sendReply,
 } from '@transitd/http';
 import { StoreError } from '@transitd/storage-fsm';
 import { ClusterError } from './cluster-error.ts';
@@ -72,6 +74,19 @@ export const isClusterRefusal = (error: unknown): error is ClusterRefusal =>
 
 /** Returns the text of the reply to a refused request. Its caller may have no token, so it must not learn where the seal's provider is. */
 export const refusalText = (error: Error): string => (error instanceof ProviderError ? error.summary : error.message);
+
+const fault: Reply = { status: 500, errors: ['internal error'] };
+
+/** Answers a call that failed, or ends the connection of an answer that has begun. @param onFault - gets an error that is no refusal */
+export function sendFailure(
+  res: ServerResponse,
+  error: unknown,
+  { head, onFault }: { readonly head: boolean; readonly onFault: (error: unknown) => void },
+): void {
+  if (res.headersSent) res.destroy();
+  else sendReply(res, isClusterRefusal(error) ? clusterRefusalReply(error) : fault, { head });
+  if (!isClusterRefusal(error)) onFault(error);
+}
 
 /** Returns the reply to a refused call. */
 export const clusterRefusalReply = (error: ClusterRefusal): Reply =>

@@ -22,25 +22,20 @@ export class Freshness {
   readonly heartbeats: Heartbeats;
   readonly #source: CommitSource;
   readonly #observer: NodeObserver;
-  readonly #intervalMs: number;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #timer: NodeJS.Timeout;
   #inFlight = 0;
 
   constructor(source: CommitSource, { config, observer }: Pick<ClusterHost, 'config' | 'observer'>) {
     this.#source = source;
     this.#observer = observer;
-    this.#intervalMs = config.cluster_heartbeat_interval;
-    this.heartbeats = new Heartbeats(this.#intervalMs, performance.now());
-  }
-
-  start(): void {
-    this.#timer ??= setInterval(() => void this.ask(), this.#intervalMs);
+    const { cluster_heartbeat_interval: intervalMs } = config;
+    this.heartbeats = new Heartbeats(intervalMs, performance.now());
+    this.#timer = setInterval(() => void this.ask(), intervalMs);
     void this.ask();
   }
 
   stop(): void {
     clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 
   /** Asks once, at once. */

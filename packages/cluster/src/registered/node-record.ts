@@ -1,6 +1,5 @@
 import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
-import type { LevelRange } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import type { ClusterAuthority } from '../membership/authority.ts';
 import { fingerprintOf, type NodeName, nameIn } from '../membership/certificate.ts';
@@ -9,13 +8,7 @@ import { levelRange } from '../membership/member-levels.ts';
 import { type Member, parseMembers } from '../membership/membership.ts';
 
 /** The statements of a node about itself, in the record with which it makes itself known. */
-export interface NodeFacts {
-  readonly name: string;
-  readonly apiAddress: string;
-  readonly clusterAddress: string;
-  /** The feature levels that its release supports. */
-  readonly levels: LevelRange;
-}
+export type NodeFacts = Pick<Member, 'name' | 'apiAddress' | 'clusterAddress' | 'levels'>;
 
 const format = 1;
 const text = z.string().max(256);

@@ -4,8 +4,8 @@ import type { NodeIdentity } from '../membership/identity.ts';
 import type { ListedNode, Member } from '../membership/membership.ts';
 import { readNodeRecord } from './node-record.ts';
 
-/** The records of all known nodes, this one included, by their ids. A changed record is another object. */
-interface NodeRecords {
+export interface NodeRecords {
+  /** The records of all known nodes, this one included, by their ids. A changed record is another object. */
   readonly nodes: ReadonlyMap<NodeId, Uint8Array>;
 }
 

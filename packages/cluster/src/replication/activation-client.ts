@@ -4,13 +4,13 @@ import { ReplicationError } from '@transitd/replication';
 import { isPair } from '../membership/authority.ts';
 import type { ActivationToken } from './activation-token.ts';
 import type { PrimaryCredential } from './credential.ts';
-import { type PrimaryConnectionOptions, requestCertificate } from './primary-connection.ts';
+import { requestCertificate } from './primary-connection.ts';
 import { secondaryIn } from './secondary-certificate.ts';
 import type { ActivationRequest } from './secondary-desk.ts';
 
 /** Maximum number of times that a node may refer to another one. */
 const redirectsMax = 3;
-const defaultConnectMsMax = 5_000;
+const connectMsMax = 5_000;
 /** No further attempt begins after this time. */
 const activationMsMax = 30_000;
 
@@ -23,7 +23,6 @@ const activationMsMax = 30_000;
 export async function activate(
   token: ActivationToken,
   own: ActivationRequest & { readonly key: string },
-  options: Partial<Pick<PrimaryConnectionOptions, 'localAddress' | 'connectMsMax'>> = {},
 ): Promise<PrimaryCredential> {
   const { secondary, clusterId } = token;
   // Asks each node twice: if an answer was lost, the node gives the same key the same answer again.
@@ -35,7 +34,7 @@ export async function activate(
     let answer: Awaited<ReturnType<typeof requestCertificate>>;
     try {
       answer = await requestCertificate(
-        { connectMsMax: defaultConnectMsMax, ...options, address, credential: token },
+        { connectMsMax, address, credential: token },
         { request: own.request, cluster: own.cluster },
       );
     } catch (error) {

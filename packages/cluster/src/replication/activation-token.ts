@@ -12,7 +12,7 @@ export interface ActivationToken extends PrimaryCredential {
   /** When the token expires, by the primary's clock. The primary decides. */
   readonly expiresMs: number;
   /** The fence of the set, in milliseconds; undefined if it is off. */
-  readonly fenceMs?: number | undefined;
+  readonly fenceMs?: number;
   /** Whether the clusters of the set share one Shamir seal, or each have their own. */
   readonly seal: SetSeal;
 }
@@ -22,7 +22,7 @@ const algorithms = { alg: 'ECDH-ES', enc: 'A256GCM' } as const;
 const prefix = 'transitd-dr.';
 const curve = 'prime256v1';
 
-const fenceSchema = z.number().int().min(fenceMsMin).max(fenceMsMax).optional();
+const fenceSchema = z.number().int().min(fenceMsMin).max(fenceMsMax).exactOptional();
 const schema = z
   .strictObject({
     ...credentialFields,
@@ -31,13 +31,7 @@ const schema = z
     fenceMs: fenceSchema,
     seal: z.enum(['shared', 'own'] satisfies SetSeal[]),
   })
-  .refine((fields) => {
-    try {
-      return isPair(fields);
-    } catch {
-      return false;
-    }
-  });
+  .refine(isPair);
 
 /**
  * Creates the key for which tokens of a secondary are encrypted. Returns the private key (PEM), and the public key in the form that

@@ -20,7 +20,7 @@ export interface PrimaryCredential {
   /** PEM. */
   readonly certificate: string;
   /** Whether the fence of the primary counts this secondary. */
-  readonly isCounted?: boolean | undefined;
+  readonly isCounted?: boolean;
 }
 
 /** Path of the record with this cluster's own credential at its primary. It begins with a local prefix, so it is not replicated. */
@@ -32,14 +32,6 @@ const pem = z.string().min(1).max(2048);
 const isCertificate = (text: string): boolean => {
   try {
     return new X509Certificate(text).raw.length > 0;
-  } catch {
-    return false;
-  }
-};
-
-const isWholePair = (pair: { readonly key: string; readonly certificate: string }): boolean => {
-  try {
-    return isPair(pair);
   } catch {
     return false;
   }
@@ -68,8 +60,8 @@ export const credentialFields = {
 } as const;
 
 const record = z
-  .strictObject({ ...credentialFields, isCounted: z.boolean().optional() })
-  .refine(isWholePair, 'is not a pair of a key and its certificate');
+  .strictObject({ ...credentialFields, isCounted: z.boolean().exactOptional() })
+  .refine(isPair, 'is not a pair of a key and its certificate');
 
 /** Returns the credential with other nodes of the primary: the same object if nothing is different, or if `nodes` are malformed. */
 export function withNodes(credential: PrimaryCredential, { addresses, authorities }: PrimaryNodes): PrimaryCredential {

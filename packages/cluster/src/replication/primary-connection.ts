@@ -1,28 +1,28 @@
 import type { ClientRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import type { Duplex } from 'node:stream';
-import { frameBytesMax, type PrimaryNodes } from '@transitd/replication';
+import { frameBytesMax } from '@transitd/replication';
 import { jsonIn } from '@transitd/storage-fsm';
-import { WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { parseHostAndPort } from '../membership/membership.ts';
 import { untrustedReason } from '../refusals/untrusted-reason.ts';
+import { bytesOf } from '../transport/bytes-of.ts';
+import { type Connect, connectionBy, openWebSocket } from '../transport/open-web-socket.ts';
 import { connectTo } from '../transport/peer-connection.ts';
 import { addressesSchema, authoritiesSchema, type PrimaryCredential } from './credential.ts';
 import { primaryNodeFault } from './secondary-certificate.ts';
-import type { ActivationRequest } from './secondary-desk.ts';
+import type { ActivationRequest, IssuedCertificate } from './secondary-desk.ts';
 import { activatePath, activeNodeHeader, streamPath, streamProtocol } from './wire.ts';
 
 export interface PrimaryConnectionOptions {
   /** `host:port` of a node of the primary. */
   readonly address: string;
   readonly credential: PrimaryCredential;
-  readonly localAddress?: string | undefined;
   /** Time limit for the connection, for the handshake, and for the head of the answer. */
   readonly connectMsMax: number;
 }
 
-/** Thrown when a node of the primary refuses. */
+/** The answer of a node of the primary that refuses. */
 export interface PrimaryRefusal {
   readonly status: number;
   /** The cluster port of the active node, if the refusing node is not active. */
@@ -33,35 +33,30 @@ export interface PrimaryRefusal {
 const answerBytesMax = 64 * 1024;
 const issued = z.object({ certificate: z.string().max(2048), addresses: addressesSchema, authorities: authoritiesSchema });
 
-type Connect = (options: unknown, callback: (error: Error | null, socket?: Duplex) => void) => undefined;
-
 /** Connects only to a node of the primary's cluster. Sends nothing to any other node. */
 const connecting =
-  ({ address, credential, localAddress, connectMsMax }: PrimaryConnectionOptions): Connect =>
-  (_options, callback) => {
+  ({ address, credential, connectMsMax }: PrimaryConnectionOptions): Connect =>
+  (done) => {
     const { key, certificate, authorities } = credential;
     connectTo(
       {
-        ...{ address, name: address, localAddress, connectMsMax },
+        ...{ address, name: address, connectMsMax },
         identity: { key, certificate, authority: authorities.join('\n') },
         accepts: (shown) => primaryNodeFault(shown, credential),
       },
-      (error, connection) => callback(error ?? null, connection?.socket),
+      (error, connection) => done(error ?? null, connection?.socket),
     );
-    return undefined;
   };
 
 /** Opens the stream. `onRefused` is called before `close` when a node of the primary answers with a refusal. */
 export function openStream(options: PrimaryConnectionOptions, onRefused: (refusal: PrimaryRefusal) => void): WebSocket {
-  const socket = new WebSocket(`wss://${options.address}${streamPath}`, [streamProtocol], {
-    perMessageDeflate: false,
-    maxPayload: frameBytesMax,
-    handshakeTimeout: options.connectMsMax,
-    generateMask: () => undefined, // zeros: masks protect plaintext proxies, and TLS excludes those
-    createConnection: connecting(options) as never,
-  });
+  const { address, connectMsMax: handshakeMsMax } = options;
+  const socket = openWebSocket(
+    { address, path: streamPath, protocols: [streamProtocol], frameBytesMax, handshakeMsMax },
+    connecting(options),
+  );
   socket.on('unexpected-response', (_request, response) => {
-    void bytesOf(response)
+    void bytesOf(response, answerBytesMax)
       .catch(() => Buffer.alloc(0))
       .then((body) => {
         onRefused(refusalIn(response.statusCode ?? 0, response.headers[activeNodeHeader], body));
@@ -79,7 +74,7 @@ export function openStream(options: PrimaryConnectionOptions, onRefused: (refusa
 export async function requestCertificate(
   options: PrimaryConnectionOptions,
   request: ActivationRequest,
-): Promise<PrimaryRefusal | (PrimaryNodes & { readonly certificate: string })> {
+): Promise<PrimaryRefusal | IssuedCertificate> {
   const { status, activeNode, body } = await exchange(options, Buffer.from(JSON.stringify(request)));
   if (status !== 200) return refusalIn(status, activeNode, body);
   const read = issued.safeParse(jsonIn(body));
@@ -99,13 +94,16 @@ function exchange(options: PrimaryConnectionOptions, body: Buffer): Promise<Exch
     const outgoing: ClientRequest = httpsRequest({
       ...{ method: 'POST', path: activatePath, headers, setHost: true },
       host: parseHostAndPort(options.address)?.host,
-      createConnection: connecting(options) as never,
+      ...connectionBy(connecting(options)),
       signal: AbortSignal.timeout(2 * options.connectMsMax),
     });
     outgoing.on('error', reject);
     outgoing.on('response', (response) => {
       const { statusCode: status = 0, headers: answered } = response;
-      bytesOf(response).then((bytes) => resolve({ status, activeNode: answered[activeNodeHeader], body: bytes }), reject);
+      bytesOf(response, answerBytesMax).then(
+        (bytes) => resolve({ status, activeNode: answered[activeNodeHeader], body: bytes }),
+        reject,
+      );
     });
     outgoing.end(body);
   });
@@ -118,15 +116,4 @@ function refusalIn(status: number, activeNode: unknown, body: Buffer): PrimaryRe
     ...(reason !== undefined && { reason }),
     ...(typeof activeNode === 'string' && parseHostAndPort(activeNode) !== undefined && { activeNode }),
   };
-}
-
-async function bytesOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > answerBytesMax) throw new Error(`the answer has more than ${answerBytesMax} bytes`); // leaving the loop closes it
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }

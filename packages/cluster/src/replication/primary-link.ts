@@ -1,14 +1,14 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Clock, type Logger, reasonOf } from '@transitd/process';
 import {
   type SecondaryCluster,
   SecondarySession,
   type SecondaryStatus,
-  type SessionEnd,
   type SessionLimits,
   type StopReason,
   sessionLimits,
 } from '@transitd/replication';
-import { backoffMs } from '../transport/peer-link.ts';
+import { backoffMs, type TransportLimits } from '../transport/peer-link.ts';
 import type { PrimaryCredential } from './credential.ts';
 import { openStream } from './primary-connection.ts';
 import { deliver, sessionEndText, wireOf } from './wire.ts';
@@ -19,27 +19,22 @@ export interface PrimaryLinkOptions {
   readonly cluster: SecondaryCluster;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'info' | 'error'>;
-  readonly localAddress?: string | undefined;
   readonly limits?: SessionLimits;
   readonly reconnect?: ReconnectLimits;
 }
 
-export interface ReconnectLimits {
-  readonly connectMsMax: number;
-  readonly reconnectMsMin: number;
-  readonly reconnectMsMax: number;
-}
+export type ReconnectLimits = Pick<TransportLimits, 'connectMsMax' | 'reconnectMsMin' | 'reconnectMsMax'>;
 
 export const reconnectLimits: ReconnectLimits = { connectMsMax: 5_000, reconnectMsMin: 100, reconnectMsMax: 10_000 };
 
 /** Maximum number of referrals to other nodes before this side waits. */
-const redirectsMax = 3;
+const referralsMax = 3;
 
 /** `stopped`: until an operator has decided. */
 export interface PrimaryLinkStatus {
   readonly connection: 'connected' | 'connecting' | 'stopped';
   /** The node that the last attempt was made to. */
-  readonly address: string | undefined;
+  readonly address: string;
   /**
    * Number of entries that this secondary is known to lack, and the age of its state. `ms` is undefined until it has caught up for the
    * first time.
@@ -53,56 +48,62 @@ export interface PrimaryLinkStatus {
   readonly stopped: StopReason | undefined;
 }
 
+/** How a connection or an attempt ended. */
+interface ConnectionEnd {
+  readonly reason: string;
+  /** The active node, according to the node that refused. */
+  readonly activeNode?: string;
+  /** Why this secondary must not connect again before an operator has decided. */
+  readonly stopped?: StopReason;
+}
+
+const interrupted: ConnectionEnd = { reason: 'the connection ended' };
+
 /** The connection of a secondary's active node to its primary. It finds the primary's active node, and reconnects until closed. */
 export class PrimaryLink {
   readonly #options: PrimaryLinkOptions;
   readonly #limits: SessionLimits;
   readonly #reconnect: ReconnectLimits;
   readonly #timer: NodeJS.Timeout;
+  readonly #closing = new AbortController();
+  /** Undefined while there is no connection. */
   #session: SecondarySession | undefined;
-  #retry: NodeJS.Timeout | undefined;
-  #end: (() => void) | undefined;
+  #address = '';
+  /** How the last connection or attempt ended; undefined before the first end. */
+  #end: ConnectionEnd | undefined;
   /** Number of attempts since this secondary last had caught up. */
   #attempts = 0;
-  #redirects = 0;
-  #next = 0;
-  #redirect: string | undefined;
-  #address: string | undefined;
-  #reason: string | undefined;
   #entries = 0;
   /** Time at which the primary had everything that this secondary now has. */
   #freshMs: number | undefined;
   #heardMs: number | undefined;
-  #stopped: StopReason | undefined;
-  #isClosed = false;
 
   constructor(options: PrimaryLinkOptions) {
     this.#options = options;
     this.#limits = options.limits ?? sessionLimits;
     this.#reconnect = options.reconnect ?? reconnectLimits;
     this.#timer = setInterval(() => this.#tick(), this.#limits.heartbeatMs);
-    this.#connect();
+    void this.#follow();
   }
 
   status(): PrimaryLinkStatus {
     const nowMs = this.#options.clock.nowMs();
     const session = this.#observe(nowMs);
+    const stopped = this.#end?.stopped;
     return {
-      connection: this.#stopped !== undefined ? 'stopped' : session?.isWelcome === true ? 'connected' : 'connecting',
+      connection: stopped !== undefined ? 'stopped' : session?.isWelcome === true ? 'connected' : 'connecting',
       address: this.#address,
       lag: { entries: this.#entries, ms: this.#freshMs === undefined ? undefined : nowMs - this.#freshMs },
       silentMs: this.#heardMs === undefined ? undefined : nowMs - this.#heardMs,
-      reason: this.#reason,
-      stopped: this.#stopped,
+      reason: this.#end?.reason,
+      stopped,
     };
   }
 
   close(): void {
-    this.#isClosed = true;
     clearInterval(this.#timer);
-    clearTimeout(this.#retry);
     this.#session?.closed(); // frames that have arrived already have no effect
-    this.#end?.();
+    this.#closing.abort();
   }
 
   /** Records the lag as the present connection reports it. */
@@ -122,61 +123,70 @@ export class PrimaryLink {
     this.#session?.tick();
   }
 
-  #connect(): void {
-    const { credentials, cluster, clock, localAddress } = this.#options;
-    const { present } = credentials;
-    const address = this.#redirect ?? present.addresses[this.#next % present.addresses.length] ?? '';
-    this.#redirect = undefined;
-    this.#address = address;
-    let ended: SessionEnd | undefined;
-    let activeNode: string | undefined;
-    let reason: string | undefined;
+  /** Connects again and again, until this link is closed or an operator must decide. */
+  async #follow(): Promise<void> {
+    const { credentials, log } = this.#options;
+    const { signal } = this.#closing;
+    let next = 0;
+    const listed = (): string => credentials.present.addresses[next % credentials.present.addresses.length] ?? '';
+    let address = listed();
+    let referrals = 0;
+    for (;;) {
+      const end = await this.#connection(address);
+      if (signal.aborted) return;
+      this.#end = end;
+      log.info({ address, reason: end.reason }, 'not connected to the primary');
+      if (end.stopped !== undefined) {
+        const text = 'this secondary stopped following its primary: an operator must decide how to continue';
+        log.error({ reason: end.stopped }, text);
+        return;
+      }
+      if (end.activeNode !== undefined && referrals < referralsMax) {
+        referrals += 1;
+        address = end.activeNode;
+        continue;
+      }
+      referrals = 0;
+      // Tries the node that answered last first, because usually only the connection was lost.
+      if (this.#attempts > 0) next += 1;
+      await pause(backoffMs(this.#attempts++, this.#reconnect, Math.random()), undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      address = listed();
+    }
+  }
+
+  /** Connects to a node of the primary, and follows the primary while the connection lasts; resolves with how that ended. */
+  #connection(address: string): Promise<ConnectionEnd> {
+    const { credentials, cluster, clock } = this.#options;
+    const { signal } = this.#closing;
     const { connectMsMax } = this.#reconnect;
-    const socket = openStream({ address, credential: present, localAddress, connectMsMax }, (refusal) => {
-      activeNode = refusal.activeNode;
-      reason = `${address} answered with status ${refusal.status}${refusal.reason === undefined ? '' : `: ${refusal.reason}`}`;
+    this.#address = address;
+    let end = interrupted;
+    const socket = openStream({ address, credential: credentials.present, connectMsMax }, ({ status, reason, ...refusal }) => {
+      end = { ...refusal, reason: `${address} answered with status ${status}${reason === undefined ? '' : `: ${reason}`}` };
     });
-    this.#end = () => socket.terminate();
+    const terminate = (): void => socket.terminate();
+    signal.addEventListener('abort', terminate);
     socket.on('error', (error) => {
-      reason ??= reasonOf(error);
+      if (end === interrupted) end = { reason: reasonOf(error) };
     });
     socket.on('open', () => {
       const session = new SecondarySession({
         ...{ cluster, clock, limits: this.#limits, wire: wireOf(socket) },
-        onEnd: (end) => {
-          ended = end;
+        onEnd: (ended) => {
+          end = { reason: sessionEndText(ended), ...(ended.why === 'stop' && { stopped: ended.reason }) };
           this.#observe(clock.nowMs());
         },
       });
       this.#session = session;
       deliver(socket, session);
     });
-    socket.on('close', () => {
-      this.#session = undefined;
-      this.#onClose(ended, reason ?? 'the connection ended', activeNode);
+    return new Promise((resolve) => {
+      socket.on('close', () => {
+        signal.removeEventListener('abort', terminate);
+        this.#session = undefined;
+        resolve(end); // as it is now: the session learns of the close later, and calls that its end
+      });
     });
-  }
-
-  #onClose(ended: SessionEnd | undefined, reason: string, activeNode: string | undefined): void {
-    if (this.#isClosed) return;
-    this.#reason = ended === undefined ? reason : sessionEndText(ended);
-    this.#options.log.info({ address: this.#address, reason: this.#reason }, 'not connected to the primary');
-    if (ended?.why === 'stop') {
-      this.#stopped = ended.reason;
-      this.#options.log.error(
-        { reason: ended.reason },
-        'this secondary stopped following its primary: an operator must decide how to continue',
-      );
-      return;
-    }
-    if (activeNode !== undefined && this.#redirects++ < redirectsMax) {
-      this.#redirect = activeNode;
-      this.#connect();
-      return;
-    }
-    this.#redirects = 0;
-    // Tries the node that answered last first, because usually only the connection was lost.
-    if (this.#attempts > 0) this.#next += 1;
-    this.#retry = setTimeout(() => this.#connect(), backoffMs(this.#attempts++, this.#reconnect, Math.random()));
   }
 }

@@ -88,10 +88,9 @@ export function secondaryIn(
 
 /** Returns why a certificate is not that of a node of this cluster, or undefined if it is. */
 export function primaryNodeFault(
-  certificate: X509Certificate | undefined,
+  certificate: X509Certificate,
   { clusterId, authorities }: { readonly clusterId: string; readonly authorities: readonly string[] },
 ): string | undefined {
-  if (certificate === undefined) return 'it shows no certificate';
   const name = nameByAny(
     certificate,
     authorities.map((pem) => new X509Certificate(pem)),

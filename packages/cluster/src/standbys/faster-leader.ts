@@ -15,8 +15,8 @@ const reportAgeMsMin = 10_000;
 /** A voter that could lead now. */
 export interface Candidate {
   readonly id: NodeId;
-  /** Median time of recent writes to the voter's log, in ms; undefined when the voter has not reported one. */
-  readonly writeMs: number | undefined;
+  /** Median time of recent writes to the voter's log, in ms; infinite if the voter has not reported one. */
+  readonly writeMs: number;
   /** How long ago the voter reported it. */
   readonly reportedAgoMs: number;
 }
@@ -47,25 +47,27 @@ export class FasterLeader {
     if (byTransfer) this.#transferredMs = nowMs;
   }
 
-  /** Returns the voter to transfer leadership to; undefined for none. Call it every few seconds while this node leads. */
+  /**
+   * Returns the voter to transfer leadership to; undefined for none. Call it every few seconds while this node leads.
+   * @param writeMs - median time of recent writes to this node's log; 0 if nothing was written
+   */
   successor({
     nowMs,
     writeMs,
     candidates,
   }: {
     readonly nowMs: number;
-    readonly writeMs: number | undefined;
+    readonly writeMs: number;
     readonly candidates: readonly Candidate[];
   }): NodeId | undefined {
     const before = this.#fasterSinceMs;
-    const isSlow = writeMs !== undefined && writeMs > fastEnoughMs;
     const isFaster = ({ writeMs: candidateMs, reportedAgoMs }: Candidate): boolean =>
-      isSlow && candidateMs !== undefined && timesFaster * candidateMs <= writeMs && reportedAgoMs <= this.#reportAgeMsMax;
-    const faster = candidates.filter(isFaster);
+      timesFaster * candidateMs <= writeMs && reportedAgoMs <= this.#reportAgeMsMax;
+    const faster = writeMs > fastEnoughMs ? candidates.filter(isFaster) : [];
     this.#fasterSinceMs = new Map(faster.map(({ id }) => [id, before.get(id) ?? nowMs]));
     if (nowMs < this.#transferredMs + betweenTransfersMs) return undefined;
     const lasting = faster.filter(({ id }) => (this.#fasterSinceMs.get(id) ?? nowMs) <= nowMs - this.#fasterForMs);
-    return lasting.sort((a, b) => (a.writeMs ?? 0) - (b.writeMs ?? 0) || a.id - b.id)[0]?.id;
+    return lasting.sort((a, b) => a.writeMs - b.writeMs || a.id - b.id)[0]?.id;
   }
 
   /** Records that a transfer was started, whether or not it succeeds. */

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { levelRange } from '../membership/member-levels.ts';
-import { parseHostAndPort, parseMembers } from '../membership/membership.ts';
-import type { CommittedMembers } from '../membership/membership-list.ts';
+import { type CommittedMembers, parseHostAndPort, parseMembers } from '../membership/membership.ts';
 import { type SignedList, signedList } from '../membership/signed-list.ts';
 
 /** The body of a heartbeat: what a node reports about itself. */

@@ -1,4 +1,4 @@
-import { type HeartbeatTimes, isFresh, type ReplicationModes } from '@transitd/health';
+import { type HeartbeatTimes, isFresh } from '@transitd/health';
 import type { LogIndex, Term } from '@transitd/raft-core';
 import { MemberEvents } from '../ports/member-events.ts';
 import type { HeartbeatReply } from './heartbeat-wire.ts';
@@ -18,13 +18,13 @@ export class Heartbeats {
   #sinceMs: number;
   #durationMs = 0;
   #clockSkewMs = 0;
-  #answeredSentMs: number | undefined;
-  #replication: ReplicationModes | undefined;
+  /** What the answers since the restart have shown. */
+  #shown: Pick<HeartbeatTimes, 'answeredSentMs' | 'replication'> = {};
   /** Answers whose commit index is not applied yet, ascending in both fields. */
   #awaiting: readonly Answered[] = [];
   #appliedSentMs: number | undefined;
   /** The newest term in which another node leads, and when this node learned of it. */
-  #led: { readonly term: Term; readonly sinceMs: number } | undefined;
+  #led: { readonly term: Term; readonly sinceMs: number } = { term: 0, sinceMs: Number.NEGATIVE_INFINITY };
 
   constructor(intervalMs: number, nowMs: number, events: Pick<MemberEvents, 'emit'> = new MemberEvents()) {
     this.#intervalMs = intervalMs;
@@ -35,10 +35,9 @@ export class Heartbeats {
   /** Forgets all answers: the node becomes active or standby, or its seal changes. */
   restart(nowMs: number): void {
     this.#sinceMs = nowMs;
-    this.#answeredSentMs = undefined;
+    this.#shown = {};
     this.#appliedSentMs = undefined;
     this.#awaiting = [];
-    this.#replication = undefined;
     this.#events.emit('heartbeatsForgotten');
   }
 
@@ -48,8 +47,7 @@ export class Heartbeats {
   ): void {
     this.#durationMs = receivedMs - sentMs;
     this.#clockSkewMs = answer.utcMs - receivedUtcMs;
-    this.#replication = answer.replication;
-    this.#answeredSentMs = Math.max(sentMs, this.#answeredSentMs ?? sentMs);
+    this.#shown = { answeredSentMs: Math.max(sentMs, this.#shown.answeredSentMs ?? sentMs), replication: answer.replication };
     // A heartbeat sent before the restart reported that this node does not serve: the active node does not wait for it.
     if (sentMs < this.#sinceMs) return;
     // An older answer whose commit index is not lower is superseded by the newer one.
@@ -59,7 +57,7 @@ export class Heartbeats {
 
   /** Another node leads in this term. */
   leaderFound(term: Term, nowMs: number): void {
-    if (this.#led?.term !== term) this.#led = { term, sinceMs: nowMs };
+    if (this.#led.term !== term) this.#led = { term, sinceMs: nowMs };
   }
 
   /**
@@ -67,8 +65,8 @@ export class Heartbeats {
    * answer. False while no heartbeat was answered since the restart: the active node refuses the heartbeats of some nodes, and serves them.
    */
   isSilent(nowMs: number): boolean {
-    const heardMs = this.#answeredSentMs;
-    return heardMs !== undefined && !isFresh(Math.max(heardMs, this.#led?.sinceMs ?? heardMs), this.#intervalMs, nowMs);
+    const { answeredSentMs } = this.#shown;
+    return answeredSentMs !== undefined && !isFresh(Math.max(answeredSentMs, this.#led.sinceMs), this.#intervalMs, nowMs);
   }
 
   failed({ sentMs, nowMs }: { sentMs: number; nowMs: number }): void {
@@ -91,8 +89,7 @@ export class Heartbeats {
       sinceMs: this.#sinceMs,
       durationMs: this.#durationMs,
       clockSkewMs: this.#clockSkewMs,
-      ...(this.#answeredSentMs !== undefined && { answeredSentMs: this.#answeredSentMs }),
-      ...(this.#replication !== undefined && { replication: this.#replication }),
+      ...this.#shown,
     };
   }
 }

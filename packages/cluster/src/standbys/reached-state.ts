@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Replica, ReplicationState, ServiceIndex } from '@transitd/storage-fsm';
-import { AppliedIndex } from './applied-index.ts';
+import type { Replica, ServiceIndex } from '@transitd/storage-fsm';
+import type { Engine } from '../ports/storage-port.ts';
+import { reachedIndex } from './reached-index.ts';
 import { type HistoryOf, type IndexPlace, placeOf } from './service-history.ts';
 
 const pollMs = 20;
@@ -8,9 +9,8 @@ const pollMs = 20;
 /** `behind`: this node did not reach the index in time. `lost`, `foreign`: {@link IndexPlace}. */
 export type Reached = 'reached' | 'behind' | 'lost' | 'foreign';
 
-interface ReachingEngine {
+interface ReachingEngine extends Pick<Engine, 'replication'> {
   readonly replica: Pick<Replica, 'status' | 'watch'>;
-  readonly replication: ReplicationState | undefined;
   status(): { readonly clusterId: string };
 }
 
@@ -30,5 +30,5 @@ export async function reachedState(wanted: ServiceIndex, withinMs: number, engin
   if (place.kind === 'ahead') return 'behind';
   if (place.kind !== 'log') return place.kind;
   const leftMs = Math.max(0, endMs - performance.now());
-  return (await new AppliedIndex(engine.replica).reached(place.index, leftMs)) ? 'reached' : 'behind';
+  return (await reachedIndex(engine.replica, place.index, leftMs)) ? 'reached' : 'behind';
 }

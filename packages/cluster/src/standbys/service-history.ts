@@ -1,10 +1,10 @@
 import type { LogIndex } from '@transitd/raft-core';
 import type { Epoch, ReplicationState, ServiceIndex } from '@transitd/storage-fsm';
+import type { Engine } from '../ports/storage-port.ts';
 
 /** A cluster, and the replication that one of its nodes has applied. */
-export interface HistoryOf {
+export interface HistoryOf extends Pick<Engine, 'replication'> {
   readonly clusterId: string;
-  readonly replication: ReplicationState | undefined;
 }
 
 /**

@@ -1,24 +1,10 @@
 import type { Clock } from '@transitd/process';
 import { type LogIndex, type NodeId, outlasting, type Term } from '@transitd/raft-core';
-import type { LevelRange } from '@transitd/storage-fsm';
 import type { Pauses } from '../ports/pauses.ts';
+import type { HeartbeatRequest } from './heartbeat-wire.ts';
 
 /** A node's report about itself in a heartbeat. */
-export interface StandbyReport {
-  readonly appliedIndex: LogIndex;
-  /** Whether the node is a performance standby: it may serve reads from its own state while its heartbeats are answered. */
-  readonly serves: boolean;
-  readonly sealed: boolean;
-  /** Median time of recent writes to the node's log, in ms. */
-  readonly writeMs?: number | undefined;
-  /** Whether free space on the node's data disk is below its reserve. */
-  readonly diskLow: boolean;
-  /** The feature levels that the node supports. */
-  readonly levels: LevelRange;
-  readonly version: string;
-  readonly hostname: string;
-  readonly apiAddress: string;
-  readonly clusterAddress: string;
+export interface StandbyReport extends Readonly<Omit<HeartbeatRequest, 'name' | 'intervalMs' | 'differs' | 'listIndex'>> {
   /** Fingerprint of the certificate that the node used. */
   readonly certificate: string;
 }
@@ -35,10 +21,12 @@ export interface StandbysOptions {
 interface Standby extends StandbyReport {
   readonly heardMs: number;
   /** When this node last answered a heartbeat that lets the standby serve. */
-  readonly servingMs: number | undefined;
+  readonly servingMs: number;
 }
 
 const confirmRetryMs = 50;
+/** Before all that this process has seen. */
+const never = Number.NEGATIVE_INFINITY;
 
 /**
  * The active node's knowledge of the other nodes: it decides when none of them can serve an older state (decision 50). Each must
@@ -53,15 +41,15 @@ export class Standbys {
   /** Highest index that a caller waits for. */
   #waitedForIndex: LogIndex = 0;
   /** When this term began. Any node may have received permission to serve from the former leader just before this time. */
-  #termStartMs = Number.NEGATIVE_INFINITY;
+  #termStartMs = never;
   #others: () => readonly NodeId[] = () => [];
-  /** The leader that this node follows or followed last. */
-  #followed: { readonly id: NodeId; readonly term: Term; readonly sinceMs: number } | undefined;
+  /** The leader that this node follows or followed last; id 0 for none. */
+  #followed: { readonly id: NodeId; readonly term: Term; readonly sinceMs: number } = { id: 0, term: 0, sinceMs: never };
   /**
-   * The former leader, if it led for so long that any permission to serve that it got as a standby has expired. It has lost its lease too,
-   * so it serves nothing.
+   * The former leader, if it led for so long that any permission to serve that it got as a standby has expired; otherwise 0. It has lost
+   * its lease too, so it serves nothing.
    */
-  #formerLeader: NodeId | undefined;
+  #formerLeader: NodeId = 0;
 
   constructor(options: StandbysOptions) {
     this.#options = options;
@@ -69,7 +57,7 @@ export class Standbys {
 
   /** Records that `leader` leads. Any permission to serve that `leader` got as a standby was granted before now. */
   leaderFound(leader: NodeId, term: Term): void {
-    if (this.#followed?.term === term) return;
+    if (this.#followed.term === term) return;
     this.#followed = { id: leader, term, sinceMs: this.#options.clock.nowMs() };
   }
 
@@ -82,9 +70,8 @@ export class Standbys {
    */
   termBegins(others: () => readonly NodeId[], termBefore: Term): void {
     const followed = this.#followed;
-    const isNewest = followed !== undefined && termBefore <= followed.term;
-    const isOver = isNewest && followed.sinceMs + this.#servesAtMostMs < this.#options.clock.nowMs();
-    this.#formerLeader = isOver ? followed.id : undefined;
+    const isOver = followed.sinceMs + this.#servesAtMostMs < this.#options.clock.nowMs();
+    this.#formerLeader = isOver && termBefore <= followed.term ? followed.id : 0;
     this.#known.clear();
     this.#confirmedWithoutHeartbeat.clear();
     this.#waitedForIndex = 0;
@@ -95,7 +82,7 @@ export class Standbys {
   /** Records a heartbeat of a standby. Call this before the heartbeat is answered, because the answer permits the standby to serve. */
   heartbeatReceived(id: NodeId, report: StandbyReport): void {
     const heardMs = this.#options.clock.nowMs();
-    const servingMs = report.serves ? heardMs : this.#known.get(id)?.servingMs;
+    const servingMs = report.serves ? heardMs : (this.#known.get(id)?.servingMs ?? never);
     this.#known.set(id, { ...report, heardMs, servingMs });
   }
 
@@ -154,8 +141,8 @@ export class Standbys {
   }
 
   #servesUntilMs(id: NodeId): number {
-    const grantedBeforeTermMs = id === this.#formerLeader ? Number.NEGATIVE_INFINITY : this.#termStartMs;
-    return Math.max(grantedBeforeTermMs, this.#known.get(id)?.servingMs ?? Number.NEGATIVE_INFINITY) + this.#servesAtMostMs;
+    const grantedBeforeTermMs = id === this.#formerLeader ? never : this.#termStartMs;
+    return Math.max(grantedBeforeTermMs, this.#known.get(id)?.servingMs ?? never) + this.#servesAtMostMs;
   }
 
   get #servesAtMostMs(): number {

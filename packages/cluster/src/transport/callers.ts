@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { NodeId } from '@transitd/raft-core';
-import { fingerprintOf, nameByAny, nameIn } from '../membership/certificate.ts';
-import type { NodeIdentity } from '../membership/identity.ts';
+import { fingerprintOf, nameByAny } from '../membership/certificate.ts';
+import { type NodeIdentity, nameOf } from '../membership/identity.ts';
 import type { ListedNode } from '../membership/membership.ts';
 
 /** The rules by which connections to the cluster port are admitted. */
@@ -15,8 +15,8 @@ export interface CallerChecks {
    * Other requests of such a node are not read.
    */
   readonly unlisted?: { readonly calls: readonly string[] };
-  /** Admits callers that are no members, by their certificates. By default, there are none. */
-  readonly guests?: GuestChecks | undefined;
+  /** Admits callers that are no members, by their certificates. */
+  readonly guests: GuestChecks;
   /** A connection was refused; `from` is the id in its certificate, if the cluster's authority signed that. */
   readonly onRefused?: (refused: { readonly address: string; readonly reason: string; readonly from?: NodeId }) => void;
 }
@@ -78,14 +78,14 @@ export class Callers {
   readonly #handshakes = new Map<string, Socket>();
   readonly #admitted = new Map<Duplex, Caller>();
   readonly #guests = new Map<Duplex, Guest>();
-  readonly #clusterId: string | undefined;
+  readonly #clusterId: string;
   #ownAuthority: X509Certificate;
 
   constructor(checks: CallerChecks) {
     const identity = checks.members.requireIdentity(); // it names the cluster
     this.#checks = checks;
     this.#ownAuthority = new X509Certificate(identity.authority);
-    this.#clusterId = nameIn(new X509Certificate(identity.certificate), this.#ownAuthority)?.clusterId;
+    this.#clusterId = nameOf(identity).clusterId;
   }
 
   /** This node has renewed its certificate. */
@@ -106,7 +106,7 @@ export class Callers {
   /** Cuts guests whose right has ended; ends the streams of nodes that are no longer members, and the connections of unknown nodes. */
   recheck(): void {
     for (const { socket, certificate, standing } of this.#guests.values())
-      if (this.#checks.guests?.standing(certificate) !== standing) socket.destroy();
+      if (this.#checks.guests.standing(certificate) !== standing) socket.destroy();
     for (const caller of this.#admitted.values()) {
       const memberState = this.memberState(caller);
       if (memberState === 'member') continue;
@@ -149,7 +149,7 @@ export class Callers {
   /** Admits the connection if its certificate is one of a guest, and of no node; returns whether it did. */
   #admitGuest(socket: TLSSocket): boolean {
     const shown = socket.getPeerX509Certificate();
-    if (this.#checks.guests === undefined || shown === undefined || socket.isSessionReused()) return false;
+    if (shown === undefined || socket.isSessionReused()) return false;
     const certificate = fingerprintOf(shown);
     const standing = this.#checks.guests.standing(certificate);
     if (standing === undefined || nameByAny(shown, this.#authorities) !== undefined) return false;

@@ -2,12 +2,14 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpH
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Duplex, Readable } from 'node:stream';
 import { finished } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import { arrivalDeadline } from '@transitd/http';
 import type { NodeId } from '@transitd/raft-core';
 import { certificatesOf, type Member, parseHostAndPort } from '../membership/membership.ts';
+import { bytesOf } from './bytes-of.ts';
 import { type Incarnation, incarnationHeader, writeIncarnation } from './incarnations.ts';
 import { connectToPeer, type LocalEnd, type PeerConnectionOptions, PeerUnreachable } from './peer-connection.ts';
-import { isOfJoin, proveUnsealed, type UnsealedProofs } from './unsealed-proof.ts';
+import { isOfJoin, proveUnsealed, type UnsealedProofOptions, type UnsealedProofs } from './unsealed-proof.ts';
 
 /** `not_sent`: no byte of the request left, so it may be sent again. `outcome_unknown`: the peer may have acted on it. */
 export type ClusterCallErrorCode = 'not_sent' | 'outcome_unknown';
@@ -53,13 +55,18 @@ export interface ClusterClientOptions extends LocalEnd {
   readonly stallMsMax?: number;
 }
 
-/**
- * Maximum numbers of concurrent requests to one peer: forwarded requests, those of joining nodes, and the cluster's own calls. They use
- * separate connections, so that the calls never wait for clients' requests.
- */
-const forwardedMax = 128;
-const joinsMax = 8;
-const clusterCallsMax = 16;
+/** A use of connections. Each use has its own to each peer, so that the cluster's own calls never wait for clients' requests. */
+interface Use {
+  /** Maximum number of concurrent requests to one peer. */
+  readonly requestsMax: number;
+  /** Checks a fresh connection before its first request. @param done - called once, with the reason if the connection is refused */
+  readonly check: (socket: TLSSocket, options: Omit<UnsealedProofOptions, 'proofs'>, done: (refused?: string) => void) => void;
+}
+
+const unchecked: Use['check'] = (_socket, _options, done) => done();
+const calls: Use = { requestsMax: 16, check: unchecked };
+const joins: Use = { requestsMax: 8, check: unchecked };
+const forwards: Use = { requestsMax: 128, check: unchecked };
 /** Shorter than the listener's keep-alive, so that a request seldom uses a connection that the peer is closing. */
 const idleMs = 10_000;
 const defaultConnectMsMax = 2_500;
@@ -88,7 +95,7 @@ export class ClusterClient {
    * @throws ClusterCallError
    */
   request(to: NodeId, request: ClusterRequest): Promise<ClusterResponse> {
-    return this.#exchange(to, request, (peer) => peer.calls);
+    return this.#exchange(to, request, calls);
   }
 
   /**
@@ -97,19 +104,20 @@ export class ClusterClient {
    * @param proofs - absent where certificates show that nodes are unsealed
    */
   forwarding(proofs?: UnsealedProofs): ForwardingClient {
-    return {
-      request: (to, request) =>
-        this.#exchange(to, request, (peer) => (isOfJoin(request.path) ? peer.joins : peer.forwards(proofs))),
-    };
+    const use: Use =
+      proofs === undefined
+        ? forwards
+        : { ...forwards, check: (socket, options, done) => proveUnsealed(socket, { proofs, ...options }, done) };
+    return { request: (to, request) => this.#exchange(to, request, isOfJoin(request.path) ? joins : use) };
   }
 
-  async #exchange(to: NodeId, request: ClusterRequest, agentOf: (peer: Peer) => Agent): Promise<ClusterResponse> {
+  async #exchange(to: NodeId, request: ClusterRequest, use: Use): Promise<ClusterResponse> {
     if (this.#closed) throw new ClusterCallError('not_sent', 'the cluster port is closed');
     if (request.signal?.aborted) throw new ClusterCallError('not_sent', 'the caller aborted the call');
     const peer = this.#peer(to);
     if (peer === undefined) throw new ClusterCallError('not_sent', `node ${to} is not a member of the cluster`);
     const headers = { ...request.headers, [incarnationHeader]: writeIncarnation(this.#options.incarnation) };
-    return exchange(peer, agentOf(peer), { ...request, headers }, this.#options.stallMsMax ?? defaultStallMsMax);
+    return exchange(peer, peer.agent(use), { ...request, headers }, this.#options.stallMsMax ?? defaultStallMsMax);
   }
 
   /**
@@ -130,7 +138,7 @@ export class ClusterClient {
       ...rest,
     });
     try {
-      const text = await textOf(body);
+      const text = (await bytesOf(body, jsonBytesMax)).toString('utf8');
       return { status, json: text === '' ? undefined : JSON.parse(text) };
     } catch (error) {
       throw new ClusterCallError('outcome_unknown', `node ${to}: cannot read the answer to ${path}`, { cause: error });
@@ -175,43 +183,36 @@ export class ClusterClient {
 class Peer {
   readonly connectionKey: string;
   readonly member: Member;
-  readonly calls: PeerAgent;
-  readonly joins: PeerAgent;
   readonly #via: PeerVia;
-  #forwards: PeerAgent | undefined;
+  readonly #agents = new Map<Use, PeerAgent>();
 
   constructor(connectionKey: string, member: Member, via: PeerVia) {
     this.connectionKey = connectionKey;
     this.member = member;
     this.#via = via;
-    this.calls = new PeerAgent({ ...via, member, maxSockets: clusterCallsMax, proofs: undefined });
-    this.joins = new PeerAgent({ ...via, member, maxSockets: joinsMax, proofs: undefined });
   }
 
-  /** Returns the connections for requests of clients. A client always has the same proofs. */
-  forwards(proofs: UnsealedProofs | undefined): PeerAgent {
-    this.#forwards ??= new PeerAgent({ ...this.#via, member: this.member, maxSockets: forwardedMax, proofs });
-    return this.#forwards;
+  /** Returns the connections for a use. */
+  agent(use: Use): PeerAgent {
+    const agent = this.#agents.get(use) ?? new PeerAgent(this.member, this.#via, use);
+    this.#agents.set(use, agent);
+    return agent;
   }
 
   /** Closes idle connections after a call without an answer: TCP may still be backing off long after the network has recovered. */
   dropFree(): void {
-    for (const agent of this.#agents) agent.dropFree();
+    for (const agent of this.#agents.values()) agent.dropFree();
   }
 
   /** Lets requests in flight finish; reuses no connection. */
   retire(): void {
-    for (const agent of this.#agents) agent.maxFreeSockets = 0;
+    for (const agent of this.#agents.values()) agent.maxFreeSockets = 0;
     this.dropFree();
   }
 
   destroy(): void {
     this.retire();
-    for (const agent of this.#agents) agent.destroy();
-  }
-
-  get #agents(): readonly PeerAgent[] {
-    return [this.calls, this.joins, ...(this.#forwards === undefined ? [] : [this.#forwards])];
+    for (const agent of this.#agents.values()) agent.destroy();
   }
 }
 
@@ -219,32 +220,28 @@ interface PeerVia extends PeerConnectionOptions {
   readonly incarnation: Incarnation;
 }
 
-interface PeerAgentOptions extends PeerVia {
-  readonly member: Member;
-  readonly maxSockets: number;
-  /** Absent if the peer need not be unsealed. */
-  readonly proofs: UnsealedProofs | undefined;
-}
-
 class PeerAgent extends Agent {
-  readonly #to: PeerAgentOptions;
+  readonly #member: Member;
+  readonly #via: PeerVia;
+  readonly #check: Use['check'];
 
-  constructor(to: PeerAgentOptions) {
-    super({ keepAlive: true, maxSockets: to.maxSockets, maxFreeSockets: to.maxSockets, timeout: idleMs, scheduling: 'lifo' });
-    this.#to = to;
+  constructor(member: Member, via: PeerVia, { requestsMax, check }: Use) {
+    super({ keepAlive: true, maxSockets: requestsMax, maxFreeSockets: requestsMax, timeout: idleMs, scheduling: 'lifo' });
+    this.#member = member;
+    this.#via = via;
+    this.#check = check;
   }
 
   /** Passes the connection to the callback only, so that no request is sent before the peer is verified. */
-  override createConnection(_options: unknown, callback?: (error: Error | null, socket: Duplex) => void): undefined {
-    const { member, proofs, incarnation, connectMsMax: msMax } = this.#to;
-    const done = callback as ((error: Error | null, socket?: Duplex) => void) | undefined;
-    connectToPeer(member, this.#to, (error, connection) => {
-      if (connection === undefined || proofs === undefined) return done?.(error ?? null, connection?.socket);
+  override createConnection(_options: unknown, done: (error: Error | null, socket?: Duplex) => void): undefined {
+    const { incarnation, connectMsMax: msMax } = this.#via;
+    connectToPeer(this.#member, this.#via, (error, connection) => {
+      if (connection === undefined) return done(error ?? null);
       const { socket } = connection;
-      proveUnsealed(socket, { proofs, incarnation, msMax }, (refused) => {
-        if (refused === undefined) return done?.(null, socket);
+      this.#check(socket, { incarnation, msMax }, (refused) => {
+        if (refused === undefined) return done(null, socket);
         socket.destroy();
-        done?.(new PeerUnreachable(refused));
+        done(new PeerUnreachable(refused));
       });
     });
   }
@@ -260,7 +257,7 @@ function exchange(peer: Peer, agent: Agent, request: ClusterRequest, stallMs: nu
     const address = parseHostAndPort(peer.member.clusterAddress);
     const req = httpsRequest({ ...address, agent, method, path, headers });
     let mayBeSent = false;
-    let answer: IncomingMessage | undefined;
+    let open: ClientRequest | IncomingMessage = req;
     const fail = (error: Error): void => {
       const code = mayBeSent ? 'outcome_unknown' : 'not_sent';
       reject(new ClusterCallError(code, `node ${peer.member.id}: ${error.message}`, { cause: error }));
@@ -268,7 +265,7 @@ function exchange(peer: Peer, agent: Agent, request: ClusterRequest, stallMs: nu
     const giveUp = (reason: string): void => {
       const error = new Error(reason);
       // Node drops the unread part of an answer when its request is destroyed. The reader would find a shorter body without an error.
-      (answer ?? req).destroy(error);
+      open.destroy(error);
       if (!mayBeSent) fail(error); // the request itself reports the error only once it gets a connection
     };
     const endDeadline = arrivalDeadline(timeoutMs, () => {
@@ -286,7 +283,7 @@ function exchange(peer: Peer, agent: Agent, request: ClusterRequest, stallMs: nu
     });
     req.on('error', fail);
     req.once('response', (res) => {
-      answer = res;
+      open = res;
       endDeadline();
       breakWhenStalled(res, stallMs);
       resolve({ status: res.statusCode ?? 0, headers: res.headers, body: res });
@@ -320,15 +317,4 @@ function breakWhenStalled(res: IncomingMessage, stallMs: number): void {
   // After a stall of this process, the timer is due before the bytes that came meanwhile are read: they count.
   const timer = setInterval(() => setImmediate(check), stallMs);
   res.once('close', () => clearInterval(timer));
-}
-
-async function textOf(body: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > jsonBytesMax) throw new Error(`the answer has more than ${jsonBytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -4,24 +4,25 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import { RepeatingTask } from '@transitd/event-loop';
 import { OpenResponses, type Reply, readBody, sendReply } from '@transitd/http';
 import { StartError } from '@transitd/process';
 import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@transitd/raft-core';
 import type { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
 import type { ForwardedRequests } from '../ports/cluster-host.ts';
-import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
+import { sendFailure } from '../refusals/refusal-reply.ts';
 import { AgreedUpgrades } from './agreed-upgrades.ts';
 import { type Caller, type CallerChecks, Callers } from './callers.ts';
 import type { ClusterAnswer, ClusterHandler } from './cluster-call.ts';
 import { ConnectionEnding } from './connection-ending.ts';
-import { type GuestHandlers, GuestServer } from './guest-server.ts';
+import { type GuestHandlers, GuestServer, noGuests } from './guest-server.ts';
 import { type Incarnation, type IncarnationVerdict, incarnationHeader, readIncarnation } from './incarnations.ts';
 import { agreedProtocol } from './raft-protocol.ts';
 import { channelOf, isOfJoin } from './unsealed-proof.ts';
 import { callOf, offeredBy, refuseUpgrade, targetOf } from './upgrade.ts';
 
-export interface ClusterListenerOptions extends CallerChecks {
+export interface ClusterListenerOptions extends Omit<CallerChecks, 'guests'> {
   /** Handlers by method and path, such as `POST /cluster/echo`. */
   readonly calls: Readonly<Record<string, ClusterHandler>>;
   /** Serves a client's request under `/v1/` that a member forwarded. Its body is unread, and `Expect: 100-continue` is not answered yet. */
@@ -29,8 +30,8 @@ export interface ClusterListenerOptions extends CallerChecks {
   /** Whether members must prove that they are unsealed before they forward requests. */
   readonly forwardedByUnsealed?: boolean;
   readonly raft: RaftStreams;
-  /** Serves callers that are no members. */
-  readonly guests?: GuestHandlers | undefined;
+  /** Serves callers that are no members. By default, there are none. */
+  readonly guests?: GuestHandlers;
   /** A handler failed with an error that is not a refusal. */
   readonly onFault: (error: unknown) => void;
   /** Interval at which the port checks whether connected nodes are still members. */
@@ -63,7 +64,6 @@ const misdirected: Reply = { status: 421, errors: ['this node accepts another in
 const noIncarnation: Reply = { status: 400, errors: ['the header x-transitd-run is missing or malformed'] };
 const unproved: Reply = { status: 403, errors: ['the caller has not proved that it is unsealed'] };
 const notFound: Reply = { status: 404, errors: [] };
-const fault: Reply = { status: 500, errors: ['internal error'] };
 
 /**
  * The port on which members of one cluster call each other: TLS 1.3 with certificates on both sides. Node's certificate check is replaced
@@ -76,16 +76,18 @@ export class ClusterListener {
   readonly #versions: WireVersions;
   readonly #upgrades = new AgreedUpgrades(frameBytesMax);
   readonly #callers: Callers;
-  readonly #guests: GuestServer | undefined;
+  readonly #guests: GuestServer;
+  readonly #checks: RepeatingTask;
   #identity: NodeIdentity;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ClusterListenerOptions) {
     this.#options = options;
     this.#versions = options.versions ?? wireVersions;
     this.#identity = options.members.requireIdentity();
-    this.#callers = new Callers(options);
-    this.#guests = options.guests && new GuestServer(options.guests, options.onFault);
+    const { guests = noGuests } = options;
+    this.#callers = new Callers({ ...options, guests });
+    this.#guests = new GuestServer(guests, options.onFault);
+    this.#checks = new RepeatingTask(options.checkMs ?? checkMs, () => this.recheck());
     this.#server = createServer({
       ...contextOf(this.#identity),
       requestCert: true,
@@ -118,7 +120,7 @@ export class ClusterListener {
       server.once('error', onError);
       server.listen(port, host, () => {
         server.off('error', onError);
-        this.#timer = setInterval(() => this.recheck(), this.#options.checkMs ?? checkMs);
+        this.#checks.start();
         const bound = server.address();
         resolve(typeof bound === 'object' && bound !== null ? bound.port : port);
       });
@@ -141,7 +143,7 @@ export class ClusterListener {
 
   /** Stops accepting connections and cuts all open ones. */
   close(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#checks.stop();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#callers.close();
     return closed;
@@ -150,7 +152,7 @@ export class ClusterListener {
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const guest = this.#callers.guestOn(req.socket);
     if (guest !== undefined) {
-      void this.#guests?.answer(req, res, guest);
+      void this.#guests.answer(req, res, guest);
       return;
     }
     const caller = this.#callers.on(req.socket);
@@ -195,9 +197,7 @@ export class ClusterListener {
       if ('stream' in answer) await this.#stream(res, caller, answer);
       else sendReply(res, { status: answer.status, json: answer.json }, { head });
     } catch (error) {
-      if (res.headersSent) res.destroy();
-      else sendReply(res, isClusterRefusal(error) ? clusterRefusalReply(error) : fault, { head });
-      if (!isClusterRefusal(error)) this.#options.onFault(error);
+      sendFailure(res, error, { head, onFault: this.#options.onFault });
     }
   }
 
@@ -223,7 +223,7 @@ export class ClusterListener {
   #onUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     const guest = this.#callers.guestOn(req.socket);
     if (guest !== undefined) {
-      this.#guests?.upgrade(req, socket, head, guest);
+      this.#guests.upgrade(req, socket, head, guest);
       return;
     }
     const caller = this.#callers.on(req.socket);

@@ -36,12 +36,17 @@ export interface ForwarderOptions {
 }
 
 export interface ForwardOptions {
+  /** Path and query as received. */
   readonly url: string;
+  /** The body of the request, when it has been read already. */
   readonly body: Buffer | undefined;
+  /** Whether the request may change anything. */
   readonly changes: boolean;
+  /** Whether the request itself may end the leader's term: if so, a change of leader does not abort the request. */
   readonly endsLeadership?: boolean;
+  /** Whether the request may take minutes. */
   readonly isSlow?: boolean;
-  /** Address of the caller. */
+  /** The client's address, as this node trusts it. */
   readonly caller: string;
   /** Replaces the W3C header `traceparent` of the request, unless undefined. */
   readonly traceparent?: string | undefined;
@@ -113,16 +118,7 @@ export class Forwarder {
   }
 
   /**
-   * Copies the active node's answer to `res`.
-   * @param url - path and query as received
-   * @param caller - the client's address, as this node trusts it
-   * @param body - the body of the request, when it has been read already
-   * @param changes - whether the request may change anything
-   * @param endsLeadership - whether the request itself may end the leader's term: if so, a change of leader does not abort the request
-   * @param isSlow - whether the request may take minutes
-   * @param traceparent - replaces that header of the request, unless undefined
-   * @param span - gets the steps of this node
-   * @returns the status of the answer
+   * Copies the active node's answer to `res`; returns its status.
    * @throws NoActiveNode, also if the answer to a request that changes nothing was lost; StoreError `outcome_unknown`;
    * LeadershipTransferred
    */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Reply, readBody, sendReply } from '@transitd/http';
 import type { WebSocket } from 'ws';
-import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
+import { sendFailure } from '../refusals/refusal-reply.ts';
 import { AgreedUpgrades } from './agreed-upgrades.ts';
 import type { Guest, GuestChecks } from './callers.ts';
 import { callOf, offeredBy, refuseUpgrade } from './upgrade.ts';
@@ -40,7 +40,9 @@ const bodyLimits = { bytesMax: 16 * 1024, deadlineMs: 5_000 };
 /** Maximum size of a message of a guest. */
 const frameBytesMax = 64 * 1024;
 const noHandler: GuestReply = { status: 404, json: { errors: [] } };
-const fault: Reply = { status: 500, errors: ['internal error'] };
+
+/** Admits no guest. */
+export const noGuests: GuestHandlers = { standing: () => undefined, call: async () => undefined, stream: () => undefined };
 
 /** Answers the requests of guests on the cluster port. */
 export class GuestServer {
@@ -59,9 +61,7 @@ export class GuestServer {
       const body = async (): Promise<Buffer> => readBody(req, res, bodyLimits);
       sendReply(res, replyOf((await this.#handlers.call(requestOf(req, guest), body)) ?? noHandler), { head });
     } catch (error) {
-      if (res.headersSent) res.destroy();
-      else sendReply(res, isClusterRefusal(error) ? clusterRefusalReply(error) : fault, { head });
-      if (!isClusterRefusal(error)) this.#onFault(error);
+      sendFailure(res, error, { head, onFault: this.#onFault });
     }
   }
 

@@ -53,7 +53,7 @@ export function connectToPeer(
       name: `node ${member.id} at ${member.clusterAddress}`,
       identity,
       accepts: (certificate) =>
-        certificate !== undefined && certificatesOf(member).includes(fingerprintOf(certificate))
+        certificatesOf(member).includes(fingerprintOf(certificate))
           ? undefined
           : 'it shows a certificate that the membership list does not name',
     },
@@ -68,7 +68,7 @@ export interface CheckedConnectionOptions extends Pick<PeerConnectionOptions, 'l
   readonly name: string;
   readonly identity: Pick<NodeIdentity, 'key' | 'certificate' | 'authority'>;
   /** Returns why the far end is refused for its certificate; undefined if it is accepted. */
-  readonly accepts: (certificate: X509Certificate | undefined) => string | undefined;
+  readonly accepts: (certificate: X509Certificate) => string | undefined;
 }
 
 /**
@@ -100,10 +100,9 @@ export function connectTo(
   const onClose = (): void => finish('the connection ended');
   const onSecure = (): void => {
     const certificate = socket.getPeerX509Certificate();
-    const refused = accepts(certificate);
+    const refused = certificate === undefined ? 'it shows no certificate' : accepts(certificate);
     finish(refused);
-    if (refused === undefined)
-      done(undefined, { socket, certificate: certificate === undefined ? '' : fingerprintOf(certificate) });
+    if (certificate !== undefined && refused === undefined) done(undefined, { socket, certificate: fingerprintOf(certificate) });
   };
   const deadline = setTimeout(() => finish(`no connection within ${connectMsMax} ms`), connectMsMax);
   socket.once('error', onError).once('close', onClose).once('secureConnect', onSecure);

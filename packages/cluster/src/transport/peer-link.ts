@@ -1,4 +1,3 @@
-import type { Duplex } from 'node:stream';
 import { reasonOf } from '@transitd/process';
 import {
   CodecError,
@@ -11,9 +10,11 @@ import {
 } from '@transitd/raft-core';
 import { WebSocket } from 'ws';
 import { certificatesOf, type Member } from '../membership/membership.ts';
+import { Pauses } from '../ports/pauses.ts';
 import { raftPath } from './cluster-listener.ts';
 import { ConnectionEnding } from './connection-ending.ts';
 import { type IncarnationVerdict, incarnationHeader, writeIncarnation } from './incarnations.ts';
+import { openWebSocket } from './open-web-socket.ts';
 import { connectToPeer, isConnectionRefused, type LocalEnd } from './peer-connection.ts';
 import { raftProtocols, versionOf } from './raft-protocol.ts';
 
@@ -90,21 +91,21 @@ export class PeerLink {
   /** Fingerprint of the certificate that the peer showed on the present connection. */
   #certificate: string | undefined;
   /** How the newest connection to the peer ended. */
-  #ending: ConnectionEnding | undefined;
+  #ending: Pick<ConnectionEnding, 'byPeer'> = { byPeer: false };
   /** The peer closed the newest connection itself, and refused the last attempt to open another one. */
   #isRefused = false;
-  #retry: NodeJS.Timeout | undefined;
+  /** Between attempts to connect, until this link is closed. */
+  readonly #pauses = new Pauses();
   /** Attempts to connect since the last connection that was stable. */
   #attempts = 0;
   #ticks = 0;
   /** Checks since a ping was answered, and the most bytes that were buffered since then. */
   #silentTicks = 0;
   #bufferedBytesMax = 0;
-  /** Status of the refusal that was reported last; undefined once the peer has admitted this node. */
-  #reportedStatus: number | undefined;
+  /** Status of the refusal that was reported last; 0 once the peer has admitted this node. */
+  #reportedStatus = 0;
   /** Refusals in a row because an earlier incarnation is still connected. */
   #early = 0;
-  #closed = false;
 
   constructor(member: Member, options: PeerLinkOptions) {
     this.#member = member;
@@ -146,8 +147,7 @@ export class PeerLink {
   }
 
   close(): void {
-    this.#closed = true;
-    clearTimeout(this.#retry);
+    this.#pauses.end();
     this.#socket.terminate();
   }
 
@@ -155,26 +155,26 @@ export class PeerLink {
     const { incarnation, members, localAddress, limits } = this.#options;
     const { connectMsMax } = limits;
     this.#certificate = undefined;
-    const socket = new WebSocket(`wss://${this.#member.clusterAddress}${raftPath}`, [...raftProtocols(wireVersions)], {
-      headers: { [incarnationHeader]: writeIncarnation(incarnation) },
-      perMessageDeflate: false,
-      maxPayload: frameBytesMax,
-      handshakeTimeout: connectMsMax,
-      generateMask: () => undefined, // zeros: masks protect plaintext proxies, and TLS excludes those
-      createConnection: ((_options: unknown, callback: (error: Error | null, socket?: Duplex) => void) =>
+    const { clusterAddress } = this.#member;
+    const socket = openWebSocket(
+      {
+        ...{ address: clusterAddress, path: raftPath, protocols: raftProtocols(wireVersions) },
+        headers: { [incarnationHeader]: writeIncarnation(incarnation) },
+        ...{ frameBytesMax, handshakeMsMax: connectMsMax },
+      },
+      (done) =>
         connectToPeer(this.#member, { identity: members.requireIdentity(), localAddress, connectMsMax }, (error, connection) => {
           this.#certificate = connection?.certificate;
           if (connection !== undefined) this.#ending = new ConnectionEnding(connection.socket);
           this.#isRefused = false;
-          callback(error ?? null, connection?.socket);
+          done(error ?? null, connection?.socket);
           if (error !== undefined && isConnectionRefused(error)) this.#onConnectionRefused();
-        })) as never,
-    });
-    const { clusterAddress } = this.#member;
+        }),
+    );
     let reason = `the connection to ${clusterAddress} ended`;
     socket.on('open', () => {
       this.#options.observer.reachable(this.#member.id, clusterAddress);
-      this.#reportedStatus = undefined;
+      this.#reportedStatus = 0;
       this.#early = 0;
       this.#silentTicks = 0;
       this.#bufferedBytesMax = 0;
@@ -187,11 +187,11 @@ export class PeerLink {
     // A peer sends nothing but pongs on this connection.
     socket.on('message', () => socket.terminate());
     let answered = false;
-    socket.on('unexpected-response', (_request, { statusCode }) => {
+    socket.on('unexpected-response', (_request, { statusCode = 0 }) => {
       answered = true;
       reason = `${clusterAddress} answered with status ${statusCode}`;
       socket.terminate();
-      if (!this.#closed) this.#onRefusal(statusCode);
+      if (!this.#pauses.isEnded) this.#onRefusal(statusCode);
     });
     socket.on('error', (error) => {
       if (!answered) reason = reasonOf(error);
@@ -204,12 +204,12 @@ export class PeerLink {
   }
 
   #onConnectionRefused(): void {
-    if (this.#closed || this.#ending?.byPeer !== true) return;
+    if (this.#pauses.isEnded || !this.#ending.byPeer) return;
     this.#isRefused = true;
     this.#options.transport.refused(this.#member.id);
   }
 
-  #onRefusal(status: number | undefined): void {
+  #onRefusal(status: number): void {
     const { limits, observer } = this.#options;
     const { id } = this.#member;
     this.#early = status === 503 ? this.#early + 1 : 0;
@@ -223,11 +223,11 @@ export class PeerLink {
   }
 
   #onClose(reason: string): void {
-    if (this.#closed) return;
+    if (this.#pauses.isEnded) return;
     const waitMs = backoffMs(this.#attempts++, this.#options.limits, Math.random());
-    this.#retry = setTimeout(() => {
-      this.#socket = this.#connect();
-    }, waitMs);
+    void this.#pauses.pause(waitMs).then(() => {
+      if (!this.#pauses.isEnded) this.#socket = this.#connect();
+    });
     this.#options.transport.unreachable(this.#member.id);
     this.#options.observer.unreachable(this.#member.id, reason);
   }

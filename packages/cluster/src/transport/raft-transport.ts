@@ -22,6 +22,9 @@ export interface WebSocketTransportOptions extends LocalEnd {
   readonly every?: Clock['every'];
 }
 
+/** Hears nothing: before the driver has begun to receive, and after the end. */
+const nobody: TransportReceiver = { message: () => undefined, unreachable: () => undefined, refused: () => undefined };
+
 /**
  * Carries Raft messages as frames on WebSockets: one connection for each ordered pair of members, opened by the sender. Messages sent while
  * there is no connection are lost, which the `Transport` port allows.
@@ -38,7 +41,7 @@ export class WebSocketTransport implements Transport {
   /** Nonce of the incarnation that was refused last, by peer. */
   readonly #refused = new Map<NodeId, string>();
   readonly #stopTicks: () => void;
-  #receiver: TransportReceiver | undefined;
+  #receiver = nobody;
   #closed = false;
 
   constructor(options: WebSocketTransportOptions) {
@@ -109,7 +112,7 @@ export class WebSocketTransport implements Transport {
       resetIdle();
       const messages = isBinary ? messagesIn(frame as Buffer, { from, to: this.#options.self }) : undefined;
       if (messages === undefined) socket.terminate();
-      else for (const message of messages) this.#receiver?.message(message);
+      else for (const message of messages) this.#receiver.message(message);
     });
     socket.on('error', () => undefined); // `close` follows
     socket.on('close', () => {
@@ -124,7 +127,7 @@ export class WebSocketTransport implements Transport {
   close(): void {
     this.#closed = true;
     this.#stopTicks();
-    this.#receiver = undefined;
+    this.#receiver = nobody;
     for (const link of this.#outgoing.values()) link.close();
     for (const { socket } of this.#incoming.values()) socket.terminate();
     this.#outgoing.clear();
@@ -132,12 +135,12 @@ export class WebSocketTransport implements Transport {
 
   /** A connection to a peer ended, or an attempt to connect failed. */
   unreachable(id: NodeId): void {
-    this.#receiver?.unreachable(id);
+    this.#receiver.unreachable(id);
   }
 
   /** Both connections are gone, both closed by the peer, which refuses a new one: its process has probably ended. */
   refused(id: NodeId): void {
-    if (this.#closedByPeer.has(id) && this.#outgoing.get(id)?.isRefused === true) this.#receiver?.refused(id);
+    if (this.#closedByPeer.has(id) && this.#outgoing.get(id)?.isRefused === true) this.#receiver.refused(id);
   }
 
   #tick(): void {

@@ -49,7 +49,7 @@ export interface UnsealedProofOptions {
 export function proveUnsealed(
   socket: TLSSocket,
   { proofs, incarnation, msMax }: UnsealedProofOptions,
-  done: (refused: string | undefined) => void,
+  done: (refused?: string) => void,
 ): void {
   let answer = '';
   const finish = (refused: string | undefined): void => {

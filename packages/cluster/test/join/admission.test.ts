@@ -2,7 +2,7 @@ import type { ConfState, DriverStatus, PeerStatus } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { Admissions } from '../../src/join/admission.ts';
 import { makeRequest } from '../../src/membership/authority.ts';
-import type { MemberChange } from '../../src/membership/configuration-changes.ts';
+import type { Decision, MemberChange } from '../../src/membership/configuration-changes.ts';
 import type { Membership } from '../../src/membership/membership.ts';
 import { ClusterError } from '../../src/refusals/cluster-error.ts';
 import { clusterId, type TestCluster, testCluster } from '../credentials.ts';
@@ -34,13 +34,14 @@ describe('the admission of a node', () => {
     };
     const peers = new Map<number, Partial<PeerStatus>>();
     let last: Promise<unknown> = Promise.resolve();
-    const make = (decide: (conf: ConfState, before: Membership) => MemberChange | undefined): Promise<void> => {
+    const make = (decide: Decision): Promise<MemberChange | undefined> => {
       const made = last.then(() => {
         const change = decide({} as ConfState, membership);
-        if (change === undefined) return;
+        if (change === undefined) return undefined;
         ({ membership } = change);
         for (const { id } of membership.members)
           if (id !== leader && !peers.has(id)) peers.set(id, { learner: true, match: 0, silentMs: 0 });
+        return change;
       });
       last = made.catch(() => undefined);
       return made;

@@ -6,7 +6,7 @@ import { AuthorityRotation } from '../../src/maintenance/authority-rotation.ts';
 import { listCertificate } from '../../src/maintenance/member-entries.ts';
 import { authorityOf } from '../../src/maintenance/signing-authority.ts';
 import { makeAuthority, nextAuthorityPath, readAuthority } from '../../src/membership/authority.ts';
-import type { ConfigurationChanges, MemberChange } from '../../src/membership/configuration-changes.ts';
+import type { ConfigurationChanges, Decision, MemberChange } from '../../src/membership/configuration-changes.ts';
 import {
   certificateShown,
   certificateSigned,
@@ -45,13 +45,14 @@ function replicated() {
     const conf = { context: encodeMembership(state.membership) } as ConfState;
     return { conf, confIndex: state.index, committedConf: conf, committedConfIndex: state.index, stableIndex: state.index };
   };
-  const make = async (decide: (conf: ConfState, before: Membership) => MemberChange | undefined): Promise<void> => {
+  const make = async (decide: Decision): Promise<MemberChange | undefined> => {
     const { conf } = consensus();
     const change = decide(conf, decodeMembership(conf.context));
-    if (change === undefined) return;
+    if (change === undefined) return undefined;
     if (failing.changes) throw new Error('leadership was lost');
     state.membership = change.membership;
     state.index += 1;
+    return change;
   };
   const changes = { make } as unknown as ConfigurationChanges;
   const active = (through: Store = store): AuthorityRotation =>

@@ -51,6 +51,7 @@ function setup({ active = [2, 3], transfer = 'resigned' as TransferOutcome['kind
         const change = decide(conf, membership);
         done.push(change === undefined ? 'nothing' : 'change');
         if (change !== undefined) made.push(change);
+        return change;
       },
     },
     standbys: { report: () => undefined, servingEnded: async (id) => void done.push(`end of serving of ${id}`) },

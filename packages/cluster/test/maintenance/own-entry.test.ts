@@ -2,7 +2,7 @@ import type { Logger } from '@transitd/process';
 import type { ConfState } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { OwnEntry } from '../../src/maintenance/own-entry.ts';
-import type { MemberChange } from '../../src/membership/configuration-changes.ts';
+import type { Decision, MemberChange } from '../../src/membership/configuration-changes.ts';
 import type { Membership } from '../../src/membership/membership.ts';
 import type { ClusterHost } from '../../src/ports/cluster-host.ts';
 import { clusterId, memberAt, testCluster } from '../credentials.ts';
@@ -12,8 +12,10 @@ describe("the update of a node's own membership entry", () => {
     const cluster = await testCluster();
     const [self, other] = [await cluster.node(1), await cluster.node(2)];
     let membership: Membership = { members: [memberAt(self, 1), memberAt(other, 2)], removed: [] };
-    const make = async (decide: (conf: ConfState, before: Membership) => MemberChange | undefined): Promise<void> => {
-      membership = decide({} as ConfState, membership)?.membership ?? membership;
+    const make = async (decide: Decision): Promise<MemberChange | undefined> => {
+      const change = decide({} as ConfState, membership);
+      membership = change?.membership ?? membership;
+      return change;
     };
     const namesakes: unknown[] = [];
     const log = { error: ({ namesake }: { readonly namesake: unknown }) => namesakes.push(namesake) } as unknown as Logger;

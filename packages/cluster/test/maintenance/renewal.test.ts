@@ -60,7 +60,9 @@ async function pair(daysAgo: number) {
     authority: { clusterId, readOrMake: async () => authority },
     changes: {
       make: async (decide) => {
-        state.membership = decide({} as ConfState, state.membership)?.membership ?? state.membership;
+        const change = decide({} as ConfState, state.membership);
+        state.membership = change?.membership ?? state.membership;
+        return change;
       },
     },
     clock: { nowMs: () => clock.nowMs, utcMs: () => Date.now() },
@@ -158,10 +160,10 @@ describe('the active node', () => {
       changes: {
         make: async (decide) => {
           const before = { members: [member(2), member(3)], removed: [] };
-          const after = decide({} as ConfState, before)?.membership;
-          signed.push(
-            ...(after?.members ?? []).flatMap(({ id, nextCertificate }) => (nextCertificate === undefined ? [] : [id])),
-          );
+          const change = decide({} as ConfState, before);
+          const members = change?.membership.members ?? [];
+          signed.push(...members.flatMap(({ id, nextCertificate }) => (nextCertificate === undefined ? [] : [id])));
+          return change;
         },
       },
       clock: { nowMs: () => clock.nowMs, utcMs: () => Date.now() },

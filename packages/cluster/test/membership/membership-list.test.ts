@@ -5,7 +5,6 @@ import { makeAuthority } from '../../src/membership/authority.ts';
 import type { NodeIdentity } from '../../src/membership/identity.ts';
 import { encodeMembership, type Member, type Membership, memberRemoved, noMembers } from '../../src/membership/membership.ts';
 import { MembershipList } from '../../src/membership/membership-list.ts';
-import type { Storage } from '../../src/ports/storage-port.ts';
 
 const certificate = (id: NodeId, generation = 0): string => `${id}${generation}`.repeat(32);
 const member = (id: NodeId, change: Partial<Member> = {}): Member => ({
@@ -43,7 +42,7 @@ function membershipListOf(self: NodeId, committed: At, inForce: At = committed, 
     }),
   };
   const membershipList = new MembershipList('', { membersAtJoin } as Partial<NodeIdentity> as NodeIdentity);
-  membershipList.useLog({ driver } as unknown as Storage);
+  membershipList.useLog({ driver });
   const moves = (to: Partial<typeof log>): void => {
     Object.assign(log, to);
     membershipList.configurationChanged();

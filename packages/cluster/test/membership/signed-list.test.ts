@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type ClusterAuthority, makeAuthority } from '../../src/membership/authority.ts';
-import type { CommittedMembers } from '../../src/membership/membership-list.ts';
+import { type CommittedMembers, noCommittedMembers } from '../../src/membership/membership.ts';
 import { judgeList, ListRefused, openList, signList } from '../../src/membership/signed-list.ts';
 import { clusterId } from '../credentials.ts';
 import { certificateOf, membersOf, trusted } from './members.ts';
@@ -82,7 +82,7 @@ describe('a signed membership list', () => {
 
     it('known: a first list below the committed configuration of this node; take: any other first list', () => {
       const verdictOf = (index: number, members: readonly number[]) =>
-        judgeList({ clusterId, index, members: membersOf(members) }, { ...context, newest: undefined });
+        judgeList({ clusterId, index, members: membersOf(members) }, { ...context, newest: noCommittedMembers });
       expect([9, 10, 11].map((index) => verdictOf(index, [1, 2]))).to.deep.equal(['known', 'take', 'take']);
       expect(verdictOf(1, [2, 7])).to.equal('known');
     });
@@ -93,13 +93,13 @@ describe('a signed membership list', () => {
       fc.assert(
         fc.property(fc.array(shown, { maxLength: 30 }), fc.record({ index: fc.nat(12), ids }), (lists, local) => {
           const committed = { index: local.index, members: membersOf(local.ids) };
-          let newest: CommittedMembers | undefined;
+          let newest: CommittedMembers = noCommittedMembers;
           const contents = new Map<number, string>();
           for (const { index, ids, from } of lists) {
             const list = { clusterId, index, members: membersOf(ids) };
             const verdict = judgeList(list, { clusterId, newest, committed, caller: { id: from } });
             if (verdict !== 'take') continue;
-            expect(index).to.be.greaterThan(newest?.index ?? 0);
+            expect(index).to.be.greaterThan(newest.index);
             expect(index).to.be.at.least(local.index);
             expect(ids).to.include(from);
             expect(contents.has(index)).to.equal(false);

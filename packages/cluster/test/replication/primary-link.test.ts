@@ -215,6 +215,36 @@ describe('the connection of a secondary to its primary', () => {
     await until(isEqual(site, second));
   });
 
+  it('is not attempted again once the link was closed, while it connects or while it waits', async () => {
+    const site = await start();
+    const credential = { ...(await site.register()), addresses: ['127.0.0.1:1'] };
+    const open = () => {
+      const counted = { reads: 0 };
+      const link = new PrimaryLink({
+        ...{ cluster: new TestSecondary(), reconnect, clock: systemClock, limits: testLimits },
+        credentials: {
+          get present() {
+            counted.reads++;
+            return credential;
+          },
+        },
+        log: { info: () => undefined, error: () => undefined },
+      });
+      cleanups.push(() => link.close());
+      return { counted, link };
+    };
+    const connecting = open();
+    connecting.link.close();
+    const waiting = open();
+    await until(() => waiting.link.status().reason !== undefined);
+    waiting.link.close();
+    const reads = [connecting.counted.reads, waiting.counted.reads];
+    const other = open();
+    await until(() => other.counted.reads > 40);
+    expect([connecting.counted.reads, waiting.counted.reads]).to.deep.equal(reads);
+    expect(connecting.link.status().reason, 'the end of an attempt after the end of the link').to.equal(undefined);
+  });
+
   it('stops for good when the digests differ', async () => {
     const site = await start({ primary: filled(10) });
     const linked = linkWith(await site.register());

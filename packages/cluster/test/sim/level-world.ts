@@ -179,7 +179,7 @@ export class LevelWorld {
       case 'heartbeat':
         return void this.#term.heard.set(id, this.#releases.get(id) ?? initialLevels);
       case 'entries':
-        return void updateMemberEntries(this.#term.changes, (one) => this.#report(one)).catch(() => undefined);
+        return void updateMemberEntries(this.#term.changes, { report: (one) => this.#report(one) }).catch(() => undefined);
       case 'release':
         return this.#changeRelease(id);
       case 'raise':

@@ -9,10 +9,10 @@ import {
   type Member,
   type Membership,
   memberRemoved,
+  noCommittedMembers,
 } from '../../src/membership/membership.ts';
 import { MembershipList } from '../../src/membership/membership-list.ts';
 import { judgeList, type ListContent } from '../../src/membership/signed-list.ts';
-import type { Storage } from '../../src/ports/storage-port.ts';
 
 /** The decisions under test, or copies of them with a fault. */
 export interface ListDecisions {
@@ -88,7 +88,7 @@ export class ListNode {
       const conf = { context: encodeMembership(membership) };
       return { conf, confIndex: index, committedConf: conf, committedConfIndex: index };
     };
-    membershipList.useLog({ driver: { status: () => ({ nodeId: this.id }), consensus } } as unknown as Storage);
+    membershipList.useLog({ driver: { status: () => ({ nodeId: this.id }), consensus } });
     if (this.disk.newest !== undefined) membershipList.useSignedList(this.disk.newest);
     return membershipList;
   }
@@ -204,7 +204,7 @@ export class ListWorld {
     const { newest, log } = node.disk;
     const caller = { id: from.id, certificate: from.disk.certificate };
     const committed = node.membershipList.committed;
-    const verdict = this.#decisions.judge(list, { clusterId, newest, committed, caller });
+    const verdict = this.#decisions.judge(list, { clusterId, newest: newest ?? noCommittedMembers, committed, caller });
     const isOther = newest?.index === list.index && JSON.stringify(newest.members) !== JSON.stringify(list.members);
     requires(!isOther || verdict !== 'take', 'a list with the index of the newest and other members is never taken');
     if (verdict !== 'take') return;

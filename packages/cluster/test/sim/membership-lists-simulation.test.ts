@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { certificatesOf } from '../../src/membership/membership.ts';
+import { certificatesOf, noCommittedMembers } from '../../src/membership/membership.ts';
 import { judgeList, type ListContent } from '../../src/membership/signed-list.ts';
 import { Broken, type ListDecisions, type ListNode, ListWorld, realListDecisions, requires } from './list-world.ts';
 
@@ -108,7 +108,7 @@ const nameAll = (node: ListNode, certificate: string): boolean =>
 
 const faults: Readonly<Record<string, readonly [change: Partial<ListDecisions>, rule: RegExp]>> = {
   'an older list replaces a newer one': [
-    { judge: (list, context) => judgeList(list, { ...context, newest: undefined, committed: { index: 0, members: [] } }) },
+    { judge: (list, context) => judgeList(list, { ...context, newest: noCommittedMembers, committed: noCommittedMembers }) },
     /never falls|below the node's log/,
   ],
   "a list below the node's log is taken": [

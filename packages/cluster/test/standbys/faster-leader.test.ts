@@ -6,7 +6,7 @@ const minuteMs = 60_000;
 /** Asks every five seconds from `fromMs` on, as the leader does; returns the first successor and the time. */
 function namedAt(
   decision: FasterLeader,
-  { writeMs, candidates }: { readonly writeMs: number | undefined; readonly candidates: (nowMs: number) => readonly Candidate[] },
+  { writeMs, candidates }: { readonly writeMs: number; readonly candidates: (nowMs: number) => readonly Candidate[] },
   fromMs = 0,
 ): { readonly id: number; readonly atMs: number } | undefined {
   for (let nowMs = fromMs; nowMs <= fromMs + 30 * minuteMs; nowMs += 5_000) {
@@ -38,9 +38,9 @@ describe('FasterLeader', () => {
 
   for (const { who, writeMs, candidateMs } of [
     { who: 'one that is only twice as fast', writeMs: 600, candidateMs: 300 },
-    { who: 'one that has not reported a time', writeMs: 600, candidateMs: undefined },
+    { who: 'one that has not reported a time', writeMs: 600, candidateMs: Number.POSITIVE_INFINITY },
     { who: 'a faster one while the leader’s disk is fast enough', writeMs: 20, candidateMs: 0.1 },
-    { who: 'any voter while nothing is written here', writeMs: undefined, candidateMs: 1 },
+    { who: 'any voter while nothing is written here', writeMs: 0, candidateMs: 1 },
   ])
     it(`does not name ${who}`, () => {
       expect(namedAt(elected(), { writeMs, candidates: () => [{ id: 2, writeMs: candidateMs, reportedAgoMs: 0 }] })).to.equal(

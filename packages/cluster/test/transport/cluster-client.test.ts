@@ -65,7 +65,9 @@ describe('calls to a peer', () => {
           authority: { clusterId, readOrMake: async () => cluster.authority },
           changes: {
             make: async (decide) => {
-              membership = decide({} as ConfState, membership)?.membership ?? membership;
+              const change = decide({} as ConfState, membership);
+              membership = change?.membership ?? membership;
+              return change;
             },
           },
           clock: systemClock,

@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { sharedRun } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
 import { generateRsa } from '../key-pairs/rsa-generation.ts';
 import type { Paths } from '../keys/paths.ts';
@@ -24,7 +25,8 @@ export class WrappingKey {
   readonly #store: Store;
   readonly #path: string;
   #loaded: WrappingKeyPair | undefined;
-  #generating: Promise<void> | undefined;
+  /** Concurrent callers wait for one key. */
+  readonly #generateOnce = sharedRun(() => this.#generate());
 
   constructor(store: Store, { wrappingKey }: Paths) {
     this.#store = store;
@@ -44,10 +46,7 @@ export class WrappingKey {
           wipe([stored]);
         }
       }
-      this.#generating ??= this.#generate().finally(() => {
-        this.#generating = undefined;
-      });
-      await this.#generating;
+      await this.#generateOnce();
     }
   }
 

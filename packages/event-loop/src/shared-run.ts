@@ -1,0 +1,10 @@
+/** Returns a function that runs a task. A call during a run starts no second one: it gets the outcome of the run in progress. */
+export function sharedRun<Args extends unknown[], T>(task: (...args: Args) => Promise<T>): (...args: Args) => Promise<T> {
+  let running: Promise<T> | undefined;
+  return (...args) => {
+    running ??= task(...args).finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}
