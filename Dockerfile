@@ -18,7 +18,8 @@ RUN install -d -o 65532 node_modules/.cache/transitd
 USER 65532:65532
 RUN NODE_COMPILE_CACHE=/opt/transitd/node_modules/.cache/transitd node --heap-growing-percent=100 --input-type=module \
   -e "const names = ['server/src/run-server', 'server/src/dev', 'cli/src/commands/healthcheck', 'cli/src/local/healthcheck', \
-        'cluster/src/membership/reflect-metadata', 'storage-etcd/src/client/connect-etcd']; \
+        'cluster/src/membership/reflect-metadata', 'server/src/tracing/otel-tracer', 'server/src/tracing/otlp-exporter', \
+        'storage-etcd/src/client/connect-etcd']; \
       await Promise.all(names.map((name) => import('./packages/' + name + '.ts'))); \
       await Promise.all(['@peculiar/x509', 'jose', 'yaml'].map((library) => import(library)))" \
   && node packages/server/transitd.mjs completion bash > /dev/null && chmod -R a+rX node_modules/.cache/transitd

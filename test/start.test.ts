@@ -10,6 +10,11 @@ const starts = ['run-server.ts', 'dev.ts', 'gateway-thread.ts'].map((name) => jo
 /** Libraries that are loaded when a node first needs them: they have some 500 modules, and most nodes need none. */
 const onDemand = [
   '@connectrpc/connect-node',
+  '@opentelemetry/api',
+  '@opentelemetry/core',
+  '@opentelemetry/otlp-transformer',
+  '@opentelemetry/resources',
+  '@opentelemetry/sdk-trace',
   '@peculiar/asn1-csr',
   '@peculiar/x509',
   'jose',

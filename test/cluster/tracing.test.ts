@@ -112,7 +112,7 @@ describe('tracing in a cluster', function () {
           expect(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano), span.name).to.equal(true);
         const requests = ofTrace().filter(({ name }) => name === 'request');
         expect(requests.map((span) => attribute(span, 'transitd.operation'))).to.deep.equal(['encrypt', 'encrypt']);
-        expect(requests.map((span) => attribute(span, 'http.response.status_code'))).to.deep.equal(['200', '200']);
+        expect(requests.map((span) => attribute(span, 'http.response.status_code'))).to.deep.equal([200, 200]);
 
         for (const secret of ['secret-name', plaintext, cluster.rootToken, answer.string('data.ciphertext')])
           expect(collector.received).not.to.contain(secret);

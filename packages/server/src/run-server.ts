@@ -64,7 +64,7 @@ async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog)
   const metrics = new Metrics(config.telemetry.prefix, metricSources(config, limits, running));
   const audit = await AuditDevices.open({ devices: config.audit, log, observer: metrics.audit });
   running.audit = audit;
-  const tracing = openTracing(config, log, metrics.spans);
+  const tracing = await openTracing(config, log, metrics.spans);
   const tracer = tracing?.tracer;
   const routes = allRoutes(metrics, audit, nodeLog);
   const observer = { ...metrics.observer, ...(tracer && { tracer }) };

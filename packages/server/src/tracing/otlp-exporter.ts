@@ -1,18 +1,20 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { type EndedSpan, exportBody, type Resource } from './otlp-json.ts';
+import { type Attributes, createNoopMeter, type Meter, type MeterProvider } from '@opentelemetry/api';
+import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
+import { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';
+import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace';
 
 export interface OtlpExporterOptions {
   /** URL of the collector, with its path, for example `http://127.0.0.1:4318/v1/traces`. */
   readonly endpoint: string;
   /** PEM of the authorities to trust for an https URL; those of the system when absent. */
   readonly ca?: string | undefined;
-  readonly resource: Resource;
   /** Called after each export. @param error - why the spans were dropped; undefined if the collector accepted them */
   readonly exported: (spans: number, error?: Error) => void;
 }
 
-/** Maximum number of spans that wait for an export; further ones are dropped. About 2 MB. */
+/** Maximum number of spans that wait for an export; further ones are dropped. */
 export const waitingMax = 4096;
 /** Maximum number of spans in one export. */
 export const batchMax = 512;
@@ -22,79 +24,81 @@ const intervalMs = 2000;
 const deadlineMs = 5000;
 
 /**
- * Sends spans to a collector by OTLP over HTTP, in JSON. Requests never wait for it: spans are dropped while the collector is slow or
- * fails, and an export is not repeated.
+ * Returns a queue of ended spans, which sends them to a collector by OTLP over HTTP. Requests never wait for it: spans are dropped while
+ * the collector is slow or fails. `shutdown` exports the spans that wait, for at most five seconds, and never rejects.
  */
-export class OtlpExporter {
+export const spanQueue = (options: OtlpExporterOptions): SpanProcessor =>
+  new BatchSpanProcessor({
+    exporter: new OtlpExporter(options),
+    maxQueueSize: waitingMax,
+    maxExportBatchSize: batchMax,
+    scheduledDelayMillis: intervalMs,
+    // The exporter has a deadline of its own. After a deadline here, the next export would begin beside the one that hangs.
+    exportTimeoutMillis: 2 ** 31 - 1,
+    selfObsMeterProvider: meterOfDrops((spans) => options.exported(spans, new Error('too many spans wait for the collector'))),
+  });
+
+/** Returns the meter of a queue, the only place where it reports the spans for which it has no room. */
+function meterOfDrops(dropped: (spans: number) => void): MeterProvider {
+  const add = (spans: number, attributes?: Attributes): void => {
+    if (attributes?.['error.type'] === 'queue_full') dropped(spans);
+  };
+  const meter: Meter = Object.create(createNoopMeter(), { createCounter: { value: () => ({ add }) } });
+  return { getMeter: () => meter };
+}
+
+/**
+ * Sends spans in JSON. The exporter of OpenTelemetry is not used: it repeats a failed export up to five times, reads `OTEL_*` variables,
+ * and keeps the whole answer of the collector.
+ */
+class OtlpExporter implements SpanExporter {
   readonly #options: OtlpExporterOptions;
-  #waiting: EndedSpan[] = [];
-  #timer: NodeJS.Timeout | undefined;
-  /** Pending while an export is under way. Never rejects. */
-  #exporting: Promise<void> | undefined;
-  #closed = false;
+  readonly #exporting = new Set<Promise<void>>();
 
   constructor(options: OtlpExporterOptions) {
     this.#options = options;
   }
 
-  /** Takes a span. Drops it if too many wait. */
-  add(span: EndedSpan): void {
-    if (this.#closed || this.#waiting.length >= waitingMax) {
-      this.#options.exported(1, new Error('too many spans wait for the collector'));
-      return;
-    }
-    this.#waiting.push(span);
-    if (this.#waiting.length >= batchMax) this.#start();
-    else this.#timer ??= setTimeout(() => this.#start(), intervalMs).unref();
-  }
-
-  /** Exports the spans that wait, as far as the collector takes them in time. No span is taken afterwards. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    const endMs = performance.now() + deadlineMs;
-    for (await this.#exporting; this.#waiting.length > 0 && performance.now() < endMs; await this.#exporting) this.#start();
-    clearTimeout(this.#timer);
-  }
-
-  #start(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (this.#exporting !== undefined || this.#waiting.length === 0) return;
-    const batch = this.#waiting.slice(0, batchMax);
-    this.#waiting = this.#waiting.slice(batchMax);
-    this.#exporting = this.#send(exportBody(batch, this.#options.resource)).then(
-      () => this.#ended(batch.length),
-      (error: Error) => this.#ended(batch.length, error),
+  /** Reports success to the queue whatever happens: after a failure, the queue would start further exports beside the next one. */
+  export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+    const { exported } = this.#options;
+    const exporting = this.#send(spans).then(
+      () => exported(spans.length),
+      (error: Error) => exported(spans.length, error),
     );
-  }
-
-  #ended(spans: number, error?: Error): void {
-    this.#exporting = undefined;
-    this.#options.exported(spans, error);
-    if (this.#waiting.length >= batchMax && !this.#closed) this.#start();
-    else if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#start(), intervalMs).unref();
-  }
-
-  #send(body: string): Promise<void> {
-    const { endpoint, ca } = this.#options;
-    const send = endpoint.startsWith('https:') ? httpsRequest : httpRequest;
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    return new Promise((resolve, reject) => {
-      const signal = AbortSignal.timeout(deadlineMs);
-      const call = send(
-        endpoint,
-        { method: 'POST', headers, signal, agent: false, ...(ca !== undefined && { ca }) },
-        (response) => {
-          response.resume();
-          const { statusCode = 0 } = response;
-          if (statusCode >= 200 && statusCode < 300) response.once('end', resolve).once('error', reject);
-          else reject(new Error(`the collector answered ${statusCode}`));
-        },
-      );
-      call.once('error', reject);
-      // An answer such as a switch of protocols closes the connection without an error. After an answer that was read, this does nothing.
-      call.once('close', () => reject(new Error('the collector closed the connection')));
-      call.end(body);
+    this.#exporting.add(exporting);
+    void exporting.then(() => {
+      this.#exporting.delete(exporting);
+      done({ code: ExportResultCode.SUCCESS });
     });
+  }
+
+  /** Resolves when all exports have ended. */
+  async shutdown(): Promise<void> {
+    await Promise.all(this.#exporting);
+  }
+
+  async #send(spans: ReadableSpan[]): Promise<void> {
+    const { endpoint, ca } = this.#options;
+    const body = JsonTraceSerializer.serializeRequest(spans) ?? new Uint8Array();
+    const send = endpoint.startsWith('https:') ? httpsRequest : httpRequest;
+    const headers = { 'content-type': 'application/json', 'content-length': body.length };
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const signal = AbortSignal.timeout(deadlineMs);
+    const call = send(
+      endpoint,
+      { method: 'POST', headers, signal, agent: false, ...(ca !== undefined && { ca }) },
+      (response) => {
+        response.resume();
+        const { statusCode = 0 } = response;
+        if (statusCode >= 200 && statusCode < 300) response.once('end', resolve).once('error', reject);
+        else reject(new Error(`the collector answered ${statusCode}`));
+      },
+    );
+    call.once('error', reject);
+    // An answer such as a switch of protocols closes the connection without an error. After an answer that was read, this does nothing.
+    call.once('close', () => reject(new Error('the collector closed the connection')));
+    call.end(body);
+    await promise;
   }
 }

@@ -1,27 +1,20 @@
-import { randomBytes } from 'node:crypto';
+import { type SpanContext, TraceFlags } from '@opentelemetry/api';
+import { parseTraceParent } from '@opentelemetry/core';
 
-/** The W3C trace context of a request (https://www.w3.org/TR/trace-context/). */
-export interface TraceContext {
-  /** 32 hexadecimal digits. */
-  readonly traceId: string;
-  /** 16 hexadecimal digits. */
-  readonly spanId: string;
-  readonly sampled: boolean;
+/** Longest header `traceparent` that is read, in characters. Later versions of the format may append fields. */
+const charsMax = 256;
+
+/**
+ * Returns the W3C trace context (https://www.w3.org/TR/trace-context/) in a header `traceparent`; undefined if it is malformed: the request
+ * then starts a trace of its own.
+ */
+export function parseTraceparent(header: string | readonly string[] | undefined): SpanContext | undefined {
+  const parsed = typeof header === 'string' && header.length <= charsMax ? parseTraceParent(header) : null;
+  return parsed === null ? undefined : { ...parsed, isRemote: true };
 }
 
-const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+export const traceparentOf = ({ traceId, spanId, traceFlags }: SpanContext): string =>
+  `00-${traceId}-${spanId}-${isSampled({ traceFlags }) ? '01' : '00'}`;
 
-/** Parses the header `traceparent`. Returns undefined if it is malformed: the request then starts a trace of its own. */
-export function parseTraceparent(header: string | readonly string[] | undefined): TraceContext | undefined {
-  if (typeof header !== 'string' || header.length > 256) return undefined;
-  const [, version, traceId = '', spanId = '', flags = '00', rest] = form.exec(header) ?? [];
-  if (version === undefined || version === 'ff' || (version === '00' && rest !== undefined)) return undefined;
-  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
-  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
-}
-
-export const traceparentOf = ({ traceId, spanId, sampled }: TraceContext): string =>
-  `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
-
-export const newTraceId = (): string => randomBytes(16).toString('hex');
-export const newSpanId = (): string => randomBytes(8).toString('hex');
+export const isSampled = ({ traceFlags }: Pick<SpanContext, 'traceFlags'>): boolean =>
+  (traceFlags & TraceFlags.SAMPLED) === TraceFlags.SAMPLED;

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '@transitd/configuration';
-import { type Logger, LogLimit, reasonOf, StartError, type Tracer, version } from '@transitd/process';
+import { type Logger, LogLimit, reasonOf, StartError, type Tracer } from '@transitd/process';
 import { Counter, type Registry } from 'prom-client';
-import { OtlpExporter } from './otlp-exporter.ts';
-import { OtlpTracer } from './otlp-tracer.ts';
 
 /** Counts spans. */
 export interface SpanCounters {
@@ -21,14 +19,24 @@ export interface Tracing {
 const failing = 'export';
 
 /** Returns the tracer of the configuration; undefined if it names no collector. @throws StartError if the CA file cannot be read */
-export function openTracing({ tracing, node_id: node }: Config, log: Logger, counters: SpanCounters): Tracing | undefined {
+export async function openTracing(
+  { tracing, node_id: node }: Pick<Config, 'tracing' | 'node_id'>,
+  log: Logger,
+  counters: SpanCounters,
+): Promise<Tracing | undefined> {
   const { endpoint, ca_file, sample_one_in: sampleOneIn } = tracing;
   if (endpoint === undefined) return undefined;
+  const ca = ca_file === undefined ? undefined : readCa(ca_file);
+  // Loaded here: a node without a collector does not need the SDK of OpenTelemetry.
+  const [{ OtelTracer }, { RequestSampler }, { spanQueue }] = await Promise.all([
+    import('./otel-tracer.ts'),
+    import('./request-sampler.ts'),
+    import('./otlp-exporter.ts'),
+  ]);
   const limit = new LogLimit({ log });
-  const exporter = new OtlpExporter({
+  const processor = spanQueue({
     endpoint,
-    ca: ca_file === undefined ? undefined : readCa(ca_file),
-    resource: { node, version },
+    ca,
     exported: (spans, error) => {
       if (error === undefined) {
         counters.exported(spans);
@@ -44,7 +52,8 @@ export function openTracing({ tracing, node_id: node }: Config, log: Logger, cou
       );
     },
   });
-  return { tracer: new OtlpTracer({ sampleOneIn, ended: (span) => exporter.add(span) }), close: () => exporter.close() };
+  const tracer = new OtelTracer({ node, sampler: new RequestSampler({ sampleOneIn }), processor });
+  return { tracer, close: () => processor.shutdown() };
 }
 
 function readCa(file: string): string {
