@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { arrivalDeadline } from '../limits/arrival-deadline.ts';
 import { announcesBody } from '../reply/announced-body.ts';
 import { RequestError } from '../reply/request-error.ts';
+import { hasUnknownCoding, unknownCoding } from './body.ts';
 
 /** How long a large body may stall, in milliseconds. */
 const stallMsMax = 30_000;
@@ -14,9 +15,7 @@ const stallMsMax = 30_000;
  */
 export function bodyStream(req: IncomingMessage, res: ServerResponse): AsyncIterable<Uint8Array> | undefined {
   if (!announcesBody(req)) return undefined;
-  const coding = req.headers['transfer-encoding'];
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
-    throw new RequestError('invalid_request', 'unsupported transfer coding: only chunked is supported');
+  if (hasUnknownCoding(req)) throw unknownCoding();
   return pieces(req, res);
 }
 

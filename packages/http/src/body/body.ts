@@ -32,9 +32,8 @@ const nothing = Buffer.alloc(0);
  */
 export function readBody(req: IncomingMessage, res: ServerResponse, limits: BodyLimits): Buffer | Promise<Buffer> {
   if (!announcesBody(req)) return nothing;
-  const { 'content-length': announced, 'transfer-encoding': coding } = req.headers;
-  // The parser decodes only chunked: a compressed body would be read as if it were plain.
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return Promise.reject(unknownCoding());
+  const { 'content-length': announced } = req.headers;
+  if (hasUnknownCoding(req)) return Promise.reject(unknownCoding());
   if (announced !== undefined && Number(announced) > limits.bytesMax) return Promise.reject(tooLarge());
   if (isAborted(req)) return Promise.reject(aborted());
   if (req.headers.expect !== undefined && req.httpVersionMinor > 0) res.writeContinue();
@@ -101,6 +100,9 @@ const ignore = (): void => undefined;
 
 const tooSlow = (reason: string): RequestError => new RequestError('body_timeout', `the request body ${reason}`);
 const tooLarge = (): RequestError => new RequestError('body_too_large', 'http: request body too large');
-const unknownCoding = (): RequestError =>
+/** Returns whether the body has a coding that the parser does not decode. It would be read as if it were plain. */
+export const hasUnknownCoding = ({ headers: { 'transfer-encoding': coding } }: IncomingMessage): boolean =>
+  coding !== undefined && coding.toLowerCase() !== 'chunked';
+export const unknownCoding = (): RequestError =>
   new RequestError('invalid_request', 'unsupported transfer coding: only chunked is supported');
 const aborted = (): RequestError => new RequestError('request_aborted', 'the request ended before its body was complete');
