@@ -6,59 +6,44 @@ import { StorageDamaged, StorageFailed, StoreError } from '@transitd/storage-fsm
 /** How a request ends on this node. A stage returns an outcome to end the request, or any other value to pass it to the next stage. */
 export type Outcome = Replied | Refused | ForwardToActive | Transferred;
 
-/** The kind makes TypeScript tell outcomes from other types: a bare reply is not an outcome. */
-abstract class RequestEnd {
-  abstract readonly kind: 'replied' | 'refused' | 'forward' | 'transferred';
-}
-
-export const isOutcome = (value: object): value is Outcome => value instanceof RequestEnd;
-
-export class Replied extends RequestEnd {
-  readonly kind = 'replied';
+export interface Replied {
+  readonly kind: 'replied';
   readonly reply: Reply;
-  constructor(reply: Reply) {
-    super();
-    this.reply = reply;
-  }
 }
 
 /** A refusal or an internal error. */
-export class Refused extends RequestEnd {
-  readonly kind = 'refused';
+export interface Refused {
+  readonly kind: 'refused';
   readonly error: unknown;
   /** About the members of the request. */
   readonly warnings: readonly string[];
-  constructor(error: unknown, warnings: readonly string[] = []) {
-    super();
-    this.error = error;
-    this.warnings = warnings;
-  }
 }
 
 /** The active node has to answer. */
-export class ForwardToActive extends RequestEnd {
-  readonly kind = 'forward';
+export interface ForwardToActive {
+  readonly kind: 'forward';
   /** Undefined if the body has not been read. */
   readonly body: Buffer | undefined;
   /** ID of the caller's token; undefined if this node could not authenticate it. */
   readonly tokenId: string | undefined;
-  constructor(body: Buffer | undefined, tokenId?: string) {
-    super();
-    this.body = body;
-    this.tokenId = tokenId;
-  }
 }
 
 /** The request made this node give up leadership. Nothing else was done, so the next leader has to answer. */
-export class Transferred extends RequestEnd {
-  readonly kind = 'transferred';
+export interface Transferred {
+  readonly kind: 'transferred';
   /** The term in which this node was the leader. */
   readonly term: Term;
-  constructor(term: Term) {
-    super();
-    this.term = term;
-  }
 }
+
+export const isOutcome = (value: object): value is Outcome => 'kind' in value;
+
+export const replied = (reply: Reply): Replied => ({ kind: 'replied', reply });
+export const refusedWith = (error: unknown, warnings: readonly string[] = []): Refused => ({ kind: 'refused', error, warnings });
+export const forwardToActive = (body: Buffer | undefined, tokenId?: string): ForwardToActive => ({
+  kind: 'forward',
+  body,
+  tokenId,
+});
 
 /**
  * Returns the outcome for an error that a stage or an operation threw.
@@ -67,7 +52,7 @@ export class Transferred extends RequestEnd {
 export function outcomeOf(thrown: unknown, execution?: { readonly changes: boolean }): Transferred | Refused {
   const { failure, warnings } = withoutWarnings(thrown);
   const error = execution === undefined ? failure : storageRefusal(failure, execution);
-  return error instanceof LeadershipTransferred ? new Transferred(error.term) : new Refused(error, warnings);
+  return error instanceof LeadershipTransferred ? { kind: 'transferred', term: error.term } : refusedWith(error, warnings);
 }
 
 /**

@@ -10,7 +10,7 @@ import { bodyOf, RequestBodies } from './body-reading.ts';
 import { failureReply, withAllowance } from './failure.ts';
 import { Forwarding, leadershipTransferred, retriesMax } from './forwarding.ts';
 import { operationTokenOf, runByOperationToken } from './operation-token.ts';
-import { ForwardToActive, isOutcome, type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
+import { forwardToActive, isOutcome, type Outcome, outcomeOf, type Refused, refusedWith, replied } from './outcome.ts';
 import { NotActive, readSource, sourceHolds } from './read-source.ts';
 import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
 import * as stages from './stages.ts';
@@ -37,7 +37,7 @@ export class Pipeline {
     metrics.inFlight.inc();
     const span = tracer?.request(req.headers, this.#options.forwarded);
     const work = (): Promise<Reply | number> =>
-      this.#answer(req, res, route).catch((error: unknown) => this.#failure(new Refused(error)));
+      this.#answer(req, res, route).catch((error: unknown) => this.#failure(refusedWith(error)));
     const answer = await (span === undefined || tracer === undefined ? work() : tracer.within(span, work));
     const ms = performance.now() - begunMs;
     if (span !== undefined) this.#traced(span, route, { ms, status: typeof answer === 'number' ? answer : answer.status });
@@ -67,21 +67,21 @@ export class Pipeline {
     const { node, forwarded } = this.#options;
     for (let retries = 0; ; retries++) {
       const decided = await this.#decide(req, res, route);
-      const forwards = decided instanceof ForwardToActive;
+      const forwards = decided.kind === 'forward';
       const outcome = forwards ? await this.#forwarding.forward(req, res, route, decided) : decided;
       if (typeof outcome === 'number') return outcome;
-      if (outcome instanceof Replied) return outcome.reply;
-      if (outcome instanceof Refused) {
+      if (outcome.kind === 'replied') return outcome.reply;
+      if (outcome.kind === 'refused') {
         const { error } = outcome;
         const repeats = forwards && retries < retriesMax && (await this.#forwarding.mayRepeat(req, res, decided, error));
         if (!repeats) return this.#failure(outcome);
         this.#bodies.keep(req, decided.body);
         continue;
       }
-      if (!(outcome instanceof Transferred)) throw new InvariantViolation(`a forward ended as ${outcome.kind}`);
+      if (outcome.kind !== 'transferred') throw new InvariantViolation(`a forward ended as ${outcome.kind}`);
       if (forwarded === true) return leadershipTransferred; // the node that forwarded the request tries the next leader
       const isLed = retries < retriesMax && (await node.eligibility.hasActiveNodeAfter(outcome.term));
-      if (!isLed) return this.#failure(new Refused(notLed()));
+      if (!isLed) return this.#failure(refusedWith(notLed()));
     }
   }
 
@@ -108,8 +108,8 @@ export class Pipeline {
     outcome = stages.warnedOfLostIndex(outcome, request, this.#options.node);
     if (exchange !== undefined) outcome = await stages.record(outcome, exchange, services, (refused) => this.#failure(refused));
     if (allowance === undefined) return outcome;
-    if (outcome instanceof Replied) return new Replied(withAllowance(outcome.reply, allowance));
-    return outcome instanceof Refused ? new Replied(withAllowance(this.#failure(outcome), allowance)) : outcome;
+    if (outcome.kind === 'replied') return replied(withAllowance(outcome.reply, allowance));
+    return outcome.kind === 'refused' ? replied(withAllowance(this.#failure(outcome), allowance)) : outcome;
   }
 
   #work(request: RoutedRequest): Promise<Outcome> {
@@ -128,13 +128,13 @@ export class Pipeline {
     if (token === undefined) return this.#work(request);
     const { node, limits } = this.#options;
     node.services?.quotas.admitToken(canonical, undefined, address);
-    if ((await readSource(req.headers, 'leader', this.#options)) === 'none') return new ForwardToActive(bytes);
+    if ((await readSource(req.headers, 'leader', this.#options)) === 'none') return forwardToActive(bytes);
     if ('isSlow' in operation) res.setTimeout(slowMsMax);
     using _place = await stages.waitToRun(request, 'leader', callerGroup(address), limits);
     exchange?.setCaller(token);
     await exchange?.begin(body);
     try {
-      return new Replied(await runByOperationToken(node, allowed, stages.callWith(request, body), token));
+      return replied(await runByOperationToken(node, allowed, stages.callWith(request, body), token));
     } catch (error) {
       return outcomeOf(error, { changes: allowed.use === 'changes' });
     }
@@ -162,7 +162,7 @@ export class Pipeline {
         const made = stages.callOf(complete);
         const call = made instanceof Promise ? await made : made;
         if (exchange !== undefined) await exchange.begin(call.body);
-        outcome = new Replied(await stages.execute(complete, await stages.authorize(complete, call), this.#options));
+        outcome = replied(await stages.execute(complete, await stages.authorize(complete, call), this.#options));
       } catch (error) {
         outcome = outcomeOf(error, { changes: where === 'leader' || operation.mayWrite === true });
       }
@@ -182,7 +182,7 @@ export class Pipeline {
 
   #noLongerHere({ operation, bytes, principal }: CompleteRequest): Outcome {
     if (this.#options.forwarded === true) throw new NotActive('this node is no longer the active one');
-    return new ForwardToActive(operation.streamsBody ? undefined : (bytes ?? Buffer.alloc(0)), principal.id);
+    return forwardToActive(operation.streamsBody ? undefined : (bytes ?? Buffer.alloc(0)), principal.id);
   }
 
   /** Runs the stages of an operation that needs no token. */
@@ -200,7 +200,7 @@ export class Pipeline {
     services?.quotas.admitToken(canonical, undefined, address);
     // The body is read before forwarding: an unfinished body would occupy a connection to the active node.
     const bytes = await this.#bodies.ofUnauthenticated(req, res);
-    if (where !== 'here' && (await readSource(req.headers, where, this.#options)) === 'none') return new ForwardToActive(bytes);
+    if (where !== 'here' && (await readSource(req.headers, where, this.#options)) === 'none') return forwardToActive(bytes);
     if (operation.wraps === true) services?.wrapping.checkTtl(wrapTtlS);
     using _place = await stages.waitToRun(request, where, callerGroup(address), limits);
     const body = await bodyOf(bytes, request);
@@ -210,8 +210,8 @@ export class Pipeline {
     // The state of the node may have changed while the body was read. A request that began while the node was sealed would not be audited.
     if (where !== 'here' && node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
     const reply = await operation.run(node, stages.callWith(request, body), token);
-    if (services === undefined || wrapTtlS === 0 || operation.wraps !== true) return new Replied(reply);
-    return new Replied(await stages.wrapped(services, reply, { path: canonical, wrapTtlS, owner: callerGroup(address) }));
+    if (services === undefined || wrapTtlS === 0 || operation.wraps !== true) return replied(reply);
+    return replied(await stages.wrapped(services, reply, { path: canonical, wrapTtlS, owner: callerGroup(address) }));
   }
 
   #failure({ error, warnings }: Refused): Reply {

@@ -37,7 +37,16 @@ import { bodyOf, ignoreTooLarge, type RequestBodies } from './body-reading.ts';
 import { addressOf } from './caller-address.ts';
 import { leadershipTransferred } from './forwarding.ts';
 import type { Limits } from './limits.ts';
-import { ForwardToActive, type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
+import {
+  type ForwardToActive,
+  forwardToActive,
+  type Outcome,
+  outcomeOf,
+  type Refused,
+  type Replied,
+  refusedWith,
+  replied,
+} from './outcome.ts';
 import { type ReadSource, readSource, stillLeads } from './read-source.ts';
 import { isRefusal } from './refusals.ts';
 import type { AuthenticatedRequest, CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
@@ -83,7 +92,7 @@ export async function authenticate(
   const { services } = node;
   if (services === undefined) {
     // An unsealed node that is still loading its services must not report that it is sealed.
-    if (operation.whenSealed !== undefined && node.sealStatus.sealed) return new Replied(operation.whenSealed);
+    if (operation.whenSealed !== undefined && node.sealStatus.sealed) return replied(operation.whenSealed);
     throw unavailable(node);
   }
   const wrapTtlS = wrapTtlOf(req.headers);
@@ -103,7 +112,7 @@ export async function authenticate(
   exchange?.setCaller(token, principal);
   exchange?.setWrapTtl(wrapTtlS);
   if (token === undefined || principal === undefined) return refuse(request, source, bodies);
-  if (source === 'none') return new ForwardToActive(await bodies.toForward(operation, req, res), principal.id);
+  if (source === 'none') return forwardToActive(await bodies.toForward(operation, req, res), principal.id);
   return { ...request, services, token, principal, epoch, source, where, wrapTtlS };
 }
 
@@ -115,7 +124,7 @@ async function refuse(
 ): Promise<ForwardToActive> {
   const { req, res, operation } = request;
   // A token that this node does not know yet may have been created a moment ago.
-  if (source === 'reader' || source === 'none') return new ForwardToActive(await bodies.toForward(operation, req, res));
+  if (source === 'reader' || source === 'none') return forwardToActive(await bodies.toForward(operation, req, res));
   if (operation.streamsBody) throw permissionDenied();
   // Malformed JSON is reported before the missing token, as clients expect; a longer body stays unread and ends the connection.
   const bytes = await bodies.ofUnauthenticated(req, res).catch(ignoreTooLarge);
@@ -340,30 +349,30 @@ export function respond(
   const { operation, source, where } = request;
   if (source === 'reader') return respondAsStandby(request, outcome, node);
   const isChange = where === 'leader' || (operation.mayWrite === true && forwarded === true);
-  return isChange && outcome instanceof Replied ? respondToChange(request, outcome, node) : outcome;
+  return isChange && outcome.kind === 'replied' ? respondToChange(request, outcome, node) : outcome;
 }
 
 async function respondToChange({ operation, where }: CompleteRequest, outcome: Replied, node: Node): Promise<Outcome> {
   const { reply } = outcome;
   const adds = takesNothingAway.has(operation.name) || where !== 'leader' || reply.status >= 400;
   const index = await node.eligibility.waitUntilInForce({ adds });
-  return index === undefined ? outcome : new Replied({ ...reply, headers: { ...reply.headers, ...indexHeaders(index) } });
+  return index === undefined ? outcome : replied({ ...reply, headers: { ...reply.headers, ...indexHeaders(index) } });
 }
 
 async function respondAsStandby({ bytes, principal, exchange }: CompleteRequest, outcome: Outcome, node: Node): Promise<Outcome> {
-  if (outcome instanceof Transferred) return outcome;
-  if (outcome instanceof Refused) {
+  if (outcome.kind === 'transferred') return outcome;
+  if (outcome.kind === 'refused') {
     const { error } = outcome;
     // If this node has become the leader meanwhile, it may have proposed a change. The change must not be executed again on another node.
     if (isAuditFailure(error) || !isRefusal(error) || error.code === 'outcome_unknown') return outcome;
   }
   const isFresh = (): boolean => node.eligibility.readRole !== undefined;
-  if (outcome instanceof Replied && outcome.reply.status < 400 && isFresh()) {
+  if (outcome.kind === 'replied' && outcome.reply.status < 400 && isFresh()) {
     if (exchange === undefined) return outcome;
     const reply = await exchange.end(outcome.reply, { isDone: node.active });
-    if (isFresh()) return new Replied(reply); // checked again, because writing the audit entries took time
+    if (isFresh()) return replied(reply); // checked again, because writing the audit entries took time
   }
-  return new ForwardToActive(bytes ?? Buffer.alloc(0), principal.id);
+  return forwardToActive(bytes ?? Buffer.alloc(0), principal.id);
 }
 
 const lostIndexWarning =
@@ -379,12 +388,12 @@ export function warnedOfLostIndex(
   { req: { headers }, verb, operation }: Pick<RoutedRequest, 'req' | 'verb' | 'operation'>,
   { eligibility }: Pick<Node, 'eligibility'>,
 ): Outcome {
-  if (!wantsIndex(headers) || !(outcome instanceof Replied) || whereOf(operation, verb) === 'here') return outcome;
+  if (!wantsIndex(headers) || outcome.kind !== 'replied' || whereOf(operation, verb) === 'here') return outcome;
   const wanted = indexWanted(headers);
   const index = eligibility.serviceIndex;
   if (wanted === undefined || index === undefined || !eligibility.hasLost(wanted)) return outcome;
   const reply = replyWithWarnings(outcome.reply, [lostIndexWarning]);
-  return new Replied({ ...reply, headers: { ...indexHeaders(index), ...reply.headers } });
+  return replied({ ...reply, headers: { ...indexHeaders(index), ...reply.headers } });
 }
 
 /**
@@ -403,7 +412,7 @@ export async function record(
   if (reply === undefined) return outcome;
   try {
     const answer = await exchange.end(reply);
-    return outcome instanceof Transferred ? outcome : new Replied(answer);
+    return outcome.kind === 'transferred' ? outcome : replied(answer);
   } catch (error) {
     discardReply(reply);
     // The caller will not see the new token, so it is revoked.
@@ -414,10 +423,10 @@ export async function record(
 
 /** Returns the reply to record; undefined if this node did not decide the request. */
 function replyToRecord(outcome: Outcome, exchange: Exchange, failure: (refused: Refused) => Reply): Reply | undefined {
-  if (outcome instanceof Replied) return outcome.reply;
+  if (outcome.kind === 'replied') return outcome.reply;
   const { begun } = exchange;
-  if (outcome instanceof Transferred) return begun ? leadershipTransferred : undefined;
-  if (!(outcome instanceof Refused)) return undefined;
+  if (outcome.kind === 'transferred') return begun ? leadershipTransferred : undefined;
+  if (outcome.kind !== 'refused') return undefined;
   const { error } = outcome;
   return isAuditFailure(error) || (!begun && isUndecided(error)) ? undefined : failure(outcome);
 }
@@ -440,6 +449,6 @@ export function send(
   try {
     sendReply(res, reply, sending);
   } catch (error) {
-    sendReply(res, failure(new Refused(error)), sending);
+    sendReply(res, failure(refusedWith(error)), sending);
   }
 }
