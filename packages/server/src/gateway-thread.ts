@@ -10,8 +10,8 @@ import { GatewayReports } from './gateways/gateway-reports.ts';
 import type { FromGateway, GatewayData, ToGateway } from './gateways/messages.ts';
 import { threadLimits, unreadBytesMax } from './gateways/node-limits.ts';
 import { Passing } from './gateways/passing.ts';
+import { loadOf } from './gateways/thread-load.ts';
 import { createListener, Listener } from './listener.ts';
-import { loadOf } from './metrics/load.ts';
 
 /** Interval at which the clocks of the machine are compared, in milliseconds. */
 const clocksMs = 50;

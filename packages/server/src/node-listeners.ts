@@ -10,7 +10,7 @@ import type { GatewayListener } from './gateways/messages.ts';
 import type { NodeLimits } from './gateways/node-limits.ts';
 import { PassedRequests } from './gateways/passed-requests.ts';
 import { createListener, Listener, requireFree } from './listener.ts';
-import type { CertificateFigures } from './metrics/certificates.ts';
+import type { ShownCertificate } from './metrics/certificates.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { createTelemetry } from './telemetry.ts';
 
@@ -52,7 +52,7 @@ export class NodeListeners {
   }
 
   /** The certificates of the listeners that have TLS, as new handshakes show them. */
-  get certificates(): CertificateFigures['shown'] {
+  get certificates(): readonly ShownCertificate[] {
     return this.#forClients.flatMap(({ bound, tls }) =>
       tls === undefined ? [] : [{ address: addressText(bound), chain: String(tls.cert) }],
     );

@@ -10,11 +10,10 @@ import { armFailpoints, StoreError } from '@transitd/storage-fsm';
 import { type DevNode, printWelcome } from './dev.ts';
 import { openOrExitCode, stopOnFault } from './faults.ts';
 import { type NodeLimits, nodeLimits, threadLimits, unreadBytesMax } from './gateways/node-limits.ts';
+import { added, loadOf } from './gateways/thread-load.ts';
 import { NodeLog } from './log.ts';
 import { connectionsMaxHere, workersHere } from './machine.ts';
-import { added, loadOf } from './metrics/load.ts';
 import { type MetricSources, Metrics } from './metrics/metrics.ts';
-import { clusterCertificates, metricSourcesOf } from './metrics/node-sources.ts';
 import { NodeListeners } from './node-listeners.ts';
 import { listenForStop } from './stop-request.ts';
 import { openTracing } from './tracing/tracing.ts';
@@ -130,16 +129,13 @@ function limitsFor(config: Config, log: Logger): LoadLimits {
 function metricSources(config: Config, { limits, connections }: LoadLimits, running: Running): MetricSources {
   const gateways = () => running.listeners?.gateways;
   return {
-    ...metricSourcesOf(() => running.node),
+    node: () => running.node,
     load: {
       limits,
       total: () => [loadOf(limits, connections, 0), ...(gateways()?.loads ?? [])].reduce(added),
       gateways,
     },
-    certificates: () => {
-      const { shown, authority } = clusterCertificates(running.node);
-      return { shown: [...(running.listeners?.certificates ?? []), ...shown], authority };
-    },
+    certificates: () => running.listeners?.certificates ?? [],
     auditDevices: config.audit.map(({ name }) => name),
     inFlightElsewhere: () => (gateways()?.loads ?? []).reduce((sum, { inFlight }) => sum + inFlight, 0),
     collect: async () => gateways()?.report(),

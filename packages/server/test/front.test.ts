@@ -39,12 +39,7 @@ async function serve(folder: string, seal: object, { initialize }: { readonly in
   };
   const node = await Node.open({ config, log, onFatal });
   const token = initialize ? (await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 })).rootToken : '';
-  const metrics = new Metrics('svc', {
-    unsealed: () => node.services !== undefined,
-    active: () => node.active,
-    raft: () => node.member?.replica.status(),
-    barrierEncryptions: () => 0,
-  });
+  const metrics = new Metrics('svc', { node: () => node });
   const front = createRouter({ node, log, metrics, routes: allRoutes(metrics), bodyBytesMax: listenerConfig.max_request_size });
   const listener = new Listener(front, (counted) => createListener(listenerConfig, counted));
   const telemetry = new Listener(createTelemetry(node, metrics), (counted) =>
@@ -301,12 +296,7 @@ describe('the front of a node that is not serving', () => {
     { state: 'is still loading its services, without sealing it,', node: loadingNode, status: 503 },
   ])
     it(`answers sys/seal without a token with ${status} when it ${state}`, async () => {
-      const metrics = new Metrics('svc', {
-        unsealed: () => false,
-        active: () => false,
-        raft: () => undefined,
-        barrierEncryptions: () => 0,
-      });
+      const metrics = new Metrics('svc', { node: () => undefined });
       const log = pino({ level: 'silent' });
       const front = createRouter({ node: node(), log, metrics, routes: allRoutes(metrics), bodyBytesMax: 1000 });
       const listener = new Listener(front, createServer);

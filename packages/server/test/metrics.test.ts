@@ -7,32 +7,45 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Limits } from '@transitd/api';
 import { Connections } from '@transitd/http';
+import type { Node } from '@transitd/node';
 import { version } from '@transitd/process';
 import { expect } from 'chai';
 import { makeCertificate } from '../../process/test/certificate.ts';
-import type { GatewayLoad } from '../src/gateways/messages.ts';
-import type { ClusterFigures } from '../src/metrics/cluster.ts';
-import { added, loadOf } from '../src/metrics/load.ts';
+import { added, loadOf, type ThreadLoad } from '../src/gateways/thread-load.ts';
 import { Metrics } from '../src/metrics/metrics.ts';
 
-const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
+const sources = { node: () => undefined };
+/** A node with the parts that metrics read. */
+const nodeWith = ({ member, ...parts }: { readonly member?: object; readonly [part: string]: unknown }): Node =>
+  ({
+    clock: { isTrusted: true, deviationS: 0 },
+    member: {
+      engine: { featureLevel: 1, diskStalledMs: 0 },
+      replica: { status: () => ({ appliedIndex: 10, commitIndex: 10 }) },
+      ...member,
+    },
+    ...parts,
+  }) as unknown as Node;
 const lines = async (metrics: Metrics, pattern: RegExp): Promise<string[]> =>
   (await metrics.prometheus()).split('\n').filter((line) => !line.startsWith('#') && pattern.test(line));
 
 describe('cluster metrics', () => {
   it('include the gauges of the active node only while this node is active', async () => {
-    const leader = {
-      healthy: false,
-      failureTolerance: 1,
-      nodes: [
-        { name: 'n1', healthy: true },
-        { name: 'n2', healthy: false },
-      ],
-      followers: [{ name: 'n2', appliedIndexDelta: 7, lastHeartbeatMs: 900 }],
-      rotation: { isInProgress: true, waitsFor: ['n2'] },
+    const reports = new Map([[2, { appliedIndex: 3, agoMs: 900 }]]);
+    const server = (id: number, role: 'leader' | 'voter', healthy: boolean) => ({
+      member: { id, name: `n${id}` },
+      role,
+      healthy,
+    });
+    const servers = [server(1, 'leader', true), server(2, 'voter', false)];
+    const cluster = {
+      membershipList: { members: [{}, {}] },
+      autopilot: { latestState: { healthy: false, failureTolerance: 1, servers } },
+      standbys: { report: (id: number) => reports.get(id) },
+      rotation: { status: { phase: 'announced', waitsFor: ['n2'] } },
     };
-    let figures: ClusterFigures | undefined = { members: 2, leader };
-    const metrics = new Metrics('t', { ...sources, cluster: () => figures });
+    let node: Node | undefined = nodeWith({ active: true, member: { cluster } });
+    const metrics = new Metrics('t', { node: () => node });
     const pattern = /autopilot|follower_|raft_peers|authority/;
     expect(await lines(metrics, pattern)).to.have.members([
       't_raft_peers 2',
@@ -45,16 +58,16 @@ describe('cluster metrics', () => {
       't_raft_authority_rotation_in_progress 1',
       't_raft_authority_rotation_waits_for{peer_id="n2"} 1',
     ]);
-    figures = { members: 2, leader: { ...leader, rotation: { isInProgress: false, waitsFor: [] } } };
+    cluster.rotation.status = { phase: 'none', waitsFor: [] };
     expect(await lines(metrics, /authority/)).to.deep.equal(['t_raft_authority_rotation_in_progress 0']);
-    figures = { members: 2 };
+    node = nodeWith({ active: false, member: { cluster } });
     expect(await lines(metrics, pattern)).to.deep.equal(['t_raft_peers 2']);
-    figures = undefined;
+    node = undefined;
     expect(await lines(metrics, pattern)).to.deep.equal([]);
   });
 
   it('report for how long a write to the disk has hung, in seconds', async () => {
-    const metrics = new Metrics('t', { ...sources, diskStalledMs: () => 1500 });
+    const metrics = new Metrics('t', { node: () => nodeWith({ member: { engine: { featureLevel: 1, diskStalledMs: 1500 } } }) });
     expect(await lines(metrics, /disk_stalled/)).to.deep.equal(['t_disk_stalled_seconds 1.5']);
   });
 
@@ -123,11 +136,10 @@ describe('metrics of certificates', () => {
 
   it('show when the first certificate of a chain expires, by address, and the authority of the cluster', async () => {
     const [leaf, intermediate, authority] = [pem('leaf', 20), pem('intermediate', 10), pem('authority', 30)];
-    const shown = [
-      { address: '192.0.2.1:8200', chain: `subject=a comment\n${leaf}${intermediate}` },
-      { address: '[2001:db8::1]:8201', chain: leaf.replaceAll('CERTIFICATE', 'X509 CERTIFICATE') },
-    ];
-    const metrics = new Metrics('t', { ...sources, certificates: () => ({ shown, authority }) });
+    const certificates = () => [{ address: '192.0.2.1:8200', chain: `subject=a comment\n${leaf}${intermediate}` }];
+    const certificate = leaf.replaceAll('CERTIFICATE', 'X509 CERTIFICATE');
+    const node = () => nodeWith({ clusterPort: { address: '[2001:db8::1]:8201', certificate, authority } });
+    const metrics = new Metrics('t', { node, certificates });
     expect(await lines(metrics, /expiry/)).to.deep.equal([
       `t_certificate_expiry_timestamp_seconds{address="192.0.2.1:8200"} ${expiry(intermediate)}`,
       `t_certificate_expiry_timestamp_seconds{address="[2001:db8::1]:8201"} ${expiry(leaf)}`,
@@ -152,10 +164,9 @@ describe('load metrics', () => {
       ...{ inFlight: 0, reads: { ...none, atWork: 0 }, bodies: { ...none, held: 0 }, connections: { open: 0, evicted: 0 } },
       ...{ pipelining: { waiting: 7, closed: 3 }, unread: { bytes: 8, closed: 4 } },
     };
-    const ofMain = (): GatewayLoad => loadOf(limits, new Connections({ own: 16 }), 0);
+    const ofMain = (): ThreadLoad => loadOf(limits, new Connections({ own: 16 }), 0);
     const load = { limits, total: () => added(ofMain(), ofGateway), gateways: () => undefined };
-    const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0, load };
-    const metrics = new Metrics('t', sources);
+    const metrics = new Metrics('t', { ...sources, load });
     const res = new EventEmitter() as ServerResponse;
     limits.reads.enter(res);
     const refused = await Promise.resolve(limits.reads.enter(res)).catch((error: Error) => error.message);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Metrics } from '../src/metrics/metrics.ts';
 import { openMetricsText, prefersOpenMetrics } from '../src/metrics/text-formats.ts';
 
-const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
+const sources = { node: () => undefined };
 
 /** Returns names with labels, without the bounds of buckets, which the formats write differently. */
 const samplesOf = (text: string): string[] => {

@@ -4,8 +4,9 @@ import type { AuditDevices } from '@transitd/audit';
 import type { GatewayHost } from '@transitd/node';
 import { endProcess, exitCode, type Logger, reasonOf } from '@transitd/process';
 import { GatewayWorker } from './gateway-worker.ts';
-import type { FromGateway, GatewayData, GatewayListener, GatewayLoad, ToGateway } from './messages.ts';
+import type { FromGateway, GatewayData, GatewayListener, ToGateway } from './messages.ts';
 import { clearRow } from './node-limits.ts';
+import type { ThreadLoad } from './thread-load.ts';
 
 /** Pause before a thread that has ended is replaced, in milliseconds; doubled after each failure up to the maximum. */
 const restartMs = { first: 100, max: 10_000 } as const;
@@ -41,7 +42,7 @@ export class Gateways {
   readonly #parts: GatewaysParts;
   readonly #rows = new Map<number, Gateway>();
   readonly #failures = new Map<number, number>();
-  readonly #loads = new Map<number, GatewayLoad>();
+  readonly #loads = new Map<number, ThreadLoad>();
   readonly #timers = new Set<NodeJS.Timeout>();
   /** Callbacks that wait for a message of a kind. */
   readonly #waiting = new Set<(row: number, kind: FromGateway['kind'] | 'ended') => void>();
@@ -65,7 +66,7 @@ export class Gateways {
   }
 
   /** The newest reports. */
-  get loads(): readonly GatewayLoad[] {
+  get loads(): readonly ThreadLoad[] {
     return [...this.#loads.values()];
   }
 

@@ -3,6 +3,7 @@ import type { EntryType } from '@transitd/audit';
 import type { Config, ListenerConfig } from '@transitd/configuration';
 import type { GatewaySession, NodeMemory } from '@transitd/node';
 import type { NodeLimits } from './node-limits.ts';
+import type { ThreadLoad } from './thread-load.ts';
 
 /** How a gateway reaches the main thread: a Unix domain socket, and a secret that proves that the caller is a gateway of this process. */
 export interface MainThreadAddress {
@@ -37,16 +38,6 @@ export type ToGateway =
   | { readonly kind: 'drain' }
   | { readonly kind: 'audited'; readonly id: number; readonly failure?: string };
 
-/** Work, connections and memory of one gateway at the time of its report. */
-export interface GatewayLoad {
-  readonly inFlight: number;
-  readonly reads: { readonly atWork: number; readonly waiting: number; readonly refused: number };
-  readonly bodies: { readonly held: number; readonly waiting: number; readonly refused: number };
-  readonly connections: { readonly open: number; readonly evicted: number };
-  readonly pipelining: { readonly waiting: number; readonly closed: number };
-  readonly unread: { readonly bytes: number; readonly closed: number };
-}
-
 /** Answers of a gateway since its last report, in parallel arrays. */
 export interface AnswersReport {
   readonly operations: readonly string[];
@@ -61,7 +52,7 @@ export type FromGateway =
   | { readonly kind: 'listening' }
   | { readonly kind: 'contexts' }
   | { readonly kind: 'lost'; readonly reason: string }
-  | { readonly kind: 'report'; readonly answers: AnswersReport; readonly load: GatewayLoad }
+  | { readonly kind: 'report'; readonly answers: AnswersReport; readonly load: ThreadLoad }
   | { readonly kind: 'drained' }
   | { readonly kind: 'audit'; readonly id: number; readonly type: EntryType; readonly entries: Readonly<Record<string, string>> }
   | { readonly kind: 'unaudited'; readonly reason: string };

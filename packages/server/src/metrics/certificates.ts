@@ -1,32 +1,40 @@
 import { X509Certificate } from 'node:crypto';
-import { type MetricRow, type MetricTarget, registerRows } from './register.ts';
+import { type MetricTarget, type NodeSource, registerRows } from './register.ts';
 
-/** The certificates that a node shows to those who connect to it. */
-export interface CertificateFigures {
-  /** @property address - where the node listens @property chain - PEM */
-  readonly shown: readonly { readonly address: string; readonly chain: string }[];
-  /** PEM of the authority that certified this node for the other nodes; absent while there is none. */
-  readonly authority?: string | undefined;
+/** A certificate that a node shows to those who connect to it. */
+export interface ShownCertificate {
+  /** Where the node listens. */
+  readonly address: string;
+  /** PEM. */
+  readonly chain: string;
 }
 
-/** Registers the gauges of when certificates expire. They show the certificates in use, which a renewed file does not change. */
-export function registerCertificateMetrics({
-  certificates,
-  ...target
-}: MetricTarget & { readonly certificates: () => CertificateFigures }): void {
+/**
+ * Registers the gauges of when certificates expire. They show the certificates in use, which a renewed file does not change.
+ * @param listeners - returns the certificates of the listeners for clients
+ */
+export function registerCertificateMetrics(
+  target: MetricTarget,
+  node: NodeSource,
+  listeners: () => readonly ShownCertificate[],
+): void {
   const shown = {
     name: 'certificate_expiry_timestamp_seconds',
     help: 'When the first certificate of the chain that this node shows at an address expires, in seconds since 1970',
     label: 'address',
   };
-  registerRows(target, shown, () => certificates().shown.map(({ address, chain }): MetricRow => [address, expiryS(chain)]));
+  registerRows(target, shown, () => {
+    const port = node()?.clusterPort;
+    const ofCluster = port === undefined ? [] : [{ address: port.address, chain: port.certificate }];
+    return [...listeners(), ...ofCluster].map(({ address, chain }) => [address, expiryS(chain)]);
+  });
   const authority = {
     name: 'authority_expiry_timestamp_seconds',
     help: "When the certificate of the cluster's authority expires, in seconds since 1970",
   };
   registerRows(target, authority, () => {
-    const { authority: pem } = certificates();
-    return pem === undefined ? [] : [[undefined, expiryS(pem)]];
+    const pem = node()?.clusterPort?.authority;
+    return [[undefined, pem === undefined ? undefined : expiryS(pem)]];
   });
 }
 

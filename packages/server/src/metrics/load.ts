@@ -1,48 +1,21 @@
 import type { Limits } from '@transitd/api';
-import { type Connections, reading, unreadResponses } from '@transitd/http';
 import { Counter, Gauge } from 'prom-client';
-import type { GatewayLoad } from '../gateways/messages.ts';
+import type { Gateways } from '../gateways/gateways.ts';
+import type { ThreadLoad } from '../gateways/thread-load.ts';
 import { type MetricRow, type MetricTarget, type MetricType, registerRows } from './register.ts';
-
-/** Returns the present load of this thread. */
-export function loadOf({ reads, bodies }: Limits, connections: Connections, inFlight: number): GatewayLoad {
-  return {
-    inFlight,
-    reads: { atWork: reads.atWork, waiting: reads.waiting, refused: reads.refused },
-    bodies: { held: bodies.held, waiting: bodies.waiting, refused: bodies.refused },
-    connections: { open: connections.open, evicted: connections.evicted },
-    pipelining: { waiting: reading.waiting, closed: reading.closed },
-    unread: { bytes: unreadResponses.bytes, closed: unreadResponses.closed },
-  };
-}
-
-/** Adds the load of threads. */
-export const added = <Load extends object>(one: Load, other: Load): Load =>
-  Object.fromEntries(
-    Object.entries(one).map(([name, value]) => {
-      const more = other[name as keyof Load];
-      return [name, typeof value === 'number' ? value + Number(more) : added(value, more as object)];
-    }),
-  ) as Load;
 
 /** Running, waiting and refused work of a node. */
 export interface LoadSources {
   /** Of the main thread, which alone enforces these. */
   readonly limits: Pick<Limits, 'changes' | 'logins' | 'forwarding'>;
   /** Returns the load of all threads. */
-  readonly total: () => GatewayLoad;
+  readonly total: () => ThreadLoad;
   /** Gateway threads; undefined if the node has none. */
   readonly gateways: () => GatewayFigures | undefined;
 }
 
-export interface GatewayFigures {
-  readonly running: number;
-  /** Threads that ended and were replaced, since the start. */
-  readonly replaced: number;
-  /** Requests since the start that gateways answered themselves, and that they passed to the main thread. */
-  readonly answered: number;
-  readonly passed: number;
-}
+/** Present and past gateway threads. */
+type GatewayFigures = Pick<Gateways, 'running' | 'replaced' | 'answered' | 'passed'>;
 
 /** Registers the metrics of the in-flight limits and of client connections. */
 export function registerLoadMetrics({
@@ -55,7 +28,7 @@ export function registerLoadMetrics({
     registerRows(target, { name, help, type }, () => [[undefined, value()]]);
   const metricByKind = (type: MetricType, name: string, help: string, rows: () => readonly MetricRow[]): void =>
     registerRows(target, { name, help, label: 'kind', type }, rows);
-  const perKind = (of: (work: GatewayLoad['reads']) => number): readonly MetricRow[] => [
+  const perKind = (of: (work: ThreadLoad['reads']) => number): readonly MetricRow[] => [
     ['reads', of(total().reads)],
     ['changes', of(limits.changes)],
     ['logins', of(limits.logins)],

@@ -5,15 +5,15 @@ import { Counter, collectDefaultMetrics, type Histogram, Registry } from 'prom-c
 import type { SpanCounters } from '../tracing/tracing.ts';
 import { registerSpanCounters } from '../tracing/tracing.ts';
 import { registerAuditMetrics } from './audit.ts';
-import { type CertificateFigures, registerCertificateMetrics } from './certificates.ts';
-import { type ClusterFigures, registerClusterMetrics } from './cluster.ts';
+import { registerCertificateMetrics, type ShownCertificate } from './certificates.ts';
+import { registerClusterMetrics } from './cluster.ts';
 import { registerEvents } from './events.ts';
 import { Exemplars } from './exemplars.ts';
 import { metricsJson } from './json.ts';
 import { type LoadSources, registerLoadMetrics } from './load.ts';
-import { type NodeSources, registerNodeGauges } from './node-gauges.ts';
-import { durationBoundsMs, durationHistogram, registerGauge } from './register.ts';
-import { type ReplicationFigures, registerReplicationMetrics } from './replication.ts';
+import { registerNodeGauges } from './node-gauges.ts';
+import { durationBoundsMs, durationHistogram, type NodeSource, registerGauge } from './register.ts';
+import { registerReplicationMetrics } from './replication.ts';
 import { SharedRendering } from './shared-rendering.ts';
 import { openMetricsText, plainText } from './text-formats.ts';
 import { workFigures } from './work-figures.ts';
@@ -22,17 +22,14 @@ import { workFigures } from './work-figures.ts';
 const sumsOfGauges = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
 
 /** State that the metrics read at each scrape. Nothing is copied. */
-export interface MetricSources extends NodeSources {
-  /** The certificates that this node shows; none if absent. */
-  readonly certificates?: () => CertificateFigures;
+export interface MetricSources {
+  readonly node: NodeSource;
+  /** The certificates of the listeners for clients; none if absent. */
+  readonly certificates?: () => readonly ShownCertificate[];
   /** Names of the audit devices in the configuration. */
   readonly auditDevices?: readonly string[];
   /** Absent if the node has no limits. */
   readonly load?: LoadSources;
-  /** Undefined on a node without a cluster. */
-  readonly cluster?: () => ClusterFigures | undefined;
-  /** Undefined unless this node is the active node of a cluster that replicates. */
-  readonly replication?: () => ReplicationFigures | undefined;
   /** Number of requests in flight in other threads. */
   readonly inFlightElsewhere?: () => number;
   /** Gets the observations that other threads have not reported yet. */
@@ -73,11 +70,11 @@ export class Metrics {
     });
     collectDefaultMetrics({ register: this.registry, prefix: '' });
     for (const name of sumsOfGauges) this.registry.removeSingleMetric(name);
-    registerNodeGauges(target, sources);
-    registerCertificateMetrics({ ...target, certificates: sources.certificates ?? (() => ({ shown: [] })) });
+    registerNodeGauges(target, sources.node);
+    registerCertificateMetrics(target, sources.node, sources.certificates ?? (() => []));
     this.audit = registerAuditMetrics({ ...target, devices: sources.auditDevices ?? [] });
-    registerClusterMetrics({ ...target, cluster: sources.cluster ?? (() => undefined) });
-    registerReplicationMetrics({ ...target, replication: sources.replication ?? (() => undefined) });
+    registerClusterMetrics(target, sources.node);
+    registerReplicationMetrics(target, sources.node);
     this.observer = registerEvents(target);
     if (sources.load !== undefined) registerLoadMetrics({ ...target, load: sources.load });
     this.requestMs = durationHistogram({

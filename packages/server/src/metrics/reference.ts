@@ -1,6 +1,6 @@
 import { Limits } from '@transitd/api';
 import { Connections } from '@transitd/http';
-import { loadOf } from './load.ts';
+import { loadOf } from '../gateways/thread-load.ts';
 import { Metrics } from './metrics.ts';
 
 /** A registered metric. prom-client's types lack `labelNames`. */
@@ -33,8 +33,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
 export function exportedMetrics(): readonly Registered[] {
   const limits = new Limits({ reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1 });
   const load = { limits, total: () => loadOf(limits, new Connections({ own: 0 }), 0), gateways: () => undefined };
-  const sources = { unsealed: () => false, active: () => false, raft: () => undefined, barrierEncryptions: () => 0, load };
-  const { registry } = new Metrics(prefix, sources);
+  const { registry } = new Metrics(prefix, { node: () => undefined, load });
   const registered = registry.getMetricsAsArray() as unknown as readonly Registered[];
   return registered.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -1,3 +1,4 @@
+import type { Node } from '@transitd/node';
 import { type Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** Where metrics are registered, and the prefix of their names. */
@@ -6,8 +7,11 @@ export interface MetricTarget {
   readonly registers: Registry[];
 }
 
-/** A value of a metric, with the value of its label; undefined if the metric has no label. */
-export type MetricRow = readonly [label: string | undefined, value: number];
+/** Returns this node; undefined until it is open. Metrics read its state at each scrape, and copy nothing. */
+export type NodeSource = () => Node | undefined;
+
+/** A value of a metric, with the value of its label; undefined if the metric has no label. A row without a value is absent. */
+export type MetricRow = readonly [label: string | undefined, value: number | boolean | undefined];
 
 export type MetricType = typeof Gauge<string> | typeof Counter<string>;
 
@@ -21,7 +25,7 @@ interface MetricDescription {
 }
 
 /** Registers a gauge whose value is read at each scrape. */
-export const registerGauge = (target: MetricTarget, name: string, help: string, value: () => number): void =>
+export const registerGauge = (target: MetricTarget, name: string, help: string, value: () => number | boolean): void =>
   registerRows(target, { name, help }, () => [[undefined, value()]]);
 
 /** Registers a metric whose rows are read at each scrape. A metric without rows is absent from the scrape. */
@@ -38,7 +42,9 @@ export function registerRows(
     collect() {
       this.reset();
       if (label === undefined) this.remove(); // `reset` leaves the row without a label at 0
-      for (const [labelValue, value] of rows()) {
+      for (const [labelValue, present] of rows()) {
+        if (present === undefined) continue;
+        const value = Number(present);
         const labels = label === undefined || labelValue === undefined ? {} : { [label]: labelValue };
         if (this instanceof Gauge) this.set(labels, value);
         else this.inc(labels, value);
@@ -46,9 +52,6 @@ export function registerRows(
     },
   });
 }
-
-/** Returns the value of a gauge that is 1 or 0. */
-export const flag = (holds: boolean): number => (holds ? 1 : 0);
 
 /** Upper bounds of the buckets in milliseconds, from a read in memory to a write that waits for an election. */
 export const durationBoundsMs: readonly number[] = [

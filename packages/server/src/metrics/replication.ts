@@ -1,122 +1,80 @@
-import { flag, type MetricRow, type MetricTarget, registerRows } from './register.ts';
+import type { ClusterReplication, Node } from '@transitd/node';
+import { takesPart } from '@transitd/storage-fsm';
+import { type MetricRow, type MetricTarget, type NodeSource, registerRows } from './register.ts';
 
-/** Replication with another cluster, as the active node of a primary or of a secondary sees it. */
-export interface ReplicationFigures {
-  /** On a primary, or on a cluster that was one. */
-  readonly secondaries: readonly {
-    readonly secondary: string;
-    readonly isConnected: boolean;
-    readonly lag?: { readonly entries: number; readonly ms: number } | undefined;
-    /** The number of a later epoch that it has named without a proof. */
-    readonly unprovenEpoch?: number | undefined;
-  }[];
-  /** Whole states sent since the start of this node. */
-  readonly statesSent: number;
-  /** Undefined if the set has no fence, or this cluster is not the primary. */
-  readonly fence?: { readonly isClosed: boolean; readonly remainingMs?: number | undefined } | undefined;
-  /** How often key material was not confirmed in time, since the start of this node; undefined while it need not be confirmed. */
-  readonly keyMaterial?: { readonly refused: number; readonly late: number; readonly degraded: number } | undefined;
-  /** On a secondary. */
-  readonly primary?:
-    | {
-        readonly isConnected: boolean;
-        readonly digestDiffers: boolean;
-        /** For whatever reason, until an operator has decided. */
-        readonly isStopped: boolean;
-        readonly lag: { readonly entries: number; readonly ms: number | undefined };
-        /** Age of the newest canary that has arrived; undefined before the first. */
-        readonly canaryAgeMs?: number | undefined;
-      }
-    | undefined;
-}
-
-type GaugeOf = (
-  name: string,
-  help: string,
-  rows: (figures: ReplicationFigures) => readonly MetricRow[],
-  label?: 'secondary',
-) => void;
+type Secondary = ClusterReplication['secondaries'][number];
+type Value = number | boolean | undefined;
 
 /** Registers the gauges of replication. A gauge without a value is absent: on standbys, and on clusters that do not replicate. */
-export function registerReplicationMetrics({
-  replication,
-  ...target
-}: MetricTarget & { readonly replication: () => ReplicationFigures | undefined }): void {
-  const gauge: GaugeOf = (name, help, rows, label) =>
+export function registerReplicationMetrics(target: MetricTarget, node: NodeSource): void {
+  const gauges = (name: string, help: string, label: string | undefined, rows: (view: View) => readonly MetricRow[]): void =>
     registerRows(target, { name: `replication_${name}`, help, label }, () => {
-      const figures = replication();
-      return figures === undefined ? [] : rows(figures);
+      const view = viewOf(node());
+      return view === undefined ? [] : rows(view);
     });
-  registerOfPrimary(gauge);
-  registerOfSecondary(gauge);
-}
+  const gauge = (name: string, help: string, value: (view: View) => Value): void =>
+    gauges(name, help, undefined, (view) => [[undefined, value(view)]]);
+  const ofSecondaries = (name: string, help: string, value: (secondary: Secondary) => Value): void =>
+    gauges(name, help, 'secondary', ({ secondaries }) => secondaries.map((each) => [each.secondary, value(each)]));
 
-const one = (value: number | undefined): readonly MetricRow[] => (value === undefined ? [] : [[undefined, value]]);
-
-const seconds = (ms: number | undefined): readonly MetricRow[] => one(ms === undefined ? undefined : ms / 1000);
-
-function registerOfPrimary(gauge: GaugeOf): void {
-  gauge(
+  // On a primary, or on a cluster that was one.
+  ofSecondaries(
     'secondary_connected',
     '1 if the secondary is connected to this primary, otherwise 0',
-    ({ secondaries }) => secondaries.map(({ secondary, isConnected }): MetricRow => [secondary, flag(isConnected)]),
-    'secondary',
+    ({ isConnected }) => isConnected,
   );
-  gauge(
-    'secondary_lag_entries',
-    'Log entries that the secondary has not confirmed',
-    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): MetricRow[] => (lag ? [[secondary, lag.entries]] : [])),
-    'secondary',
-  );
-  gauge(
+  ofSecondaries('secondary_lag_entries', 'Log entries that the secondary has not confirmed', ({ lag }) => lag?.entries);
+  ofSecondaries(
     'secondary_lag_seconds',
     'Age of the oldest log entry that the secondary has not confirmed, in seconds',
-    ({ secondaries }) => secondaries.flatMap(({ secondary, lag }): MetricRow[] => (lag ? [[secondary, lag.ms / 1000]] : [])),
-    'secondary',
+    ({ lag }) => seconds(lag?.ms),
   );
-  gauge(
+  ofSecondaries(
     'secondary_unproven_claim',
     '1 if the secondary has named a later epoch and not proved it, otherwise 0',
-    ({ secondaries }) =>
-      secondaries.map(({ secondary, unprovenEpoch }): MetricRow => [secondary, flag(unprovenEpoch !== undefined)]),
-    'secondary',
+    ({ unprovenEpoch }) => unprovenEpoch !== undefined,
   );
-  gauge('states_sent', 'Whole states that this node has sent to secondaries since its start', ({ statesSent }) =>
-    one(statesSent),
-  );
+  gauge('states_sent', 'Whole states that this node has sent to secondaries since its start', ({ statesSent }) => statesSent);
   gauge(
     'fence_closed',
     '1 while this primary refuses writes because of its fence, otherwise 0; absent without a fence',
-    ({ fence }) => one(fence && flag(fence.isClosed)),
+    ({ fence: { status } }) => (status.state === 'off' ? undefined : status.state === 'closed'),
   );
   gauge(
     'fence_remaining_seconds',
     'Time after which this primary refuses writes unless a secondary answers, in seconds; absent without a fence',
-    ({ fence }) => seconds(fence?.remainingMs),
+    ({ fence }) => {
+      const { state, silentMs, afterMs } = fence.status;
+      const isRunning = state !== 'off' && afterMs !== undefined && silentMs !== undefined;
+      return isRunning ? Math.max(0, afterMs - silentMs) / 1000 : undefined;
+    },
   );
   gauge(
     'key_material_refused',
     'Requests since the start of this node that made no key material because a secondary was not connected',
-    ({ keyMaterial }) => one(keyMaterial?.refused),
+    ({ material }) => material.setting.last && material.counts.refused,
   );
   gauge(
     'key_material_late',
     'Requests since the start of this node whose key material is used later, because a secondary did not confirm it in time',
-    ({ keyMaterial }) => one(keyMaterial?.late),
+    ({ material }) => material.setting.last && material.counts.late,
   );
   gauge(
     'key_material_degraded',
     'Times since the start of this node that key material was used which a secondary had not confirmed',
-    ({ keyMaterial }) => one(keyMaterial?.degraded),
+    ({ material }) => material.setting.last && material.counts.degraded,
   );
-}
 
-function registerOfSecondary(gauge: GaugeOf): void {
-  gauge('connected', '1 if this secondary is connected to its primary, otherwise 0', ({ primary }) =>
-    one(primary && flag(primary.isConnected)),
+  // On a secondary.
+  gauge(
+    'connected',
+    '1 if this secondary is connected to its primary, otherwise 0',
+    ({ primary }) => primary && primary.connection === 'connected',
   );
-  gauge('lag_entries', 'Log entries of the primary that this secondary knows of and lacks', ({ primary }) =>
-    one(primary?.lag.entries),
+  gauge(
+    'lag_entries',
+    'Log entries of the primary that this secondary knows of and lacks',
+    ({ primary }) => primary?.lag.entries,
   );
   gauge('lag_seconds', 'Age of the state of this secondary, in seconds, also while it is disconnected', ({ primary }) =>
     seconds(primary?.lag.ms),
@@ -124,16 +82,30 @@ function registerOfSecondary(gauge: GaugeOf): void {
   gauge(
     'primary_canary_age_seconds',
     "Age of the newest record of the primary's clock on this secondary, in seconds, with the difference of the clocks",
-    ({ primary }) => seconds(primary?.canaryAgeMs),
+    ({ primary, canaryUtcMs }) => (primary && canaryUtcMs !== undefined ? (Date.now() - canaryUtcMs) / 1000 : undefined),
   );
   gauge(
     'digest_differs',
     '1 if this secondary has stopped because its records differ from those of its primary, otherwise 0',
-    ({ primary }) => one(primary && flag(primary.digestDiffers)),
+    ({ primary }) => primary && primary.stopped === 'digest_differs',
   );
   gauge(
     'stopped',
     '1 if this secondary has stopped following its primary until an operator has decided, otherwise 0',
-    ({ primary }) => one(primary && flag(primary.isStopped)),
+    ({ primary }) => primary && primary.stopped !== undefined,
   );
 }
+
+/** Replication with another cluster, as the active node of a primary or of a secondary sees it at one time. */
+interface View extends Pick<ClusterReplication, 'secondaries' | 'statesSent' | 'primary' | 'fence' | 'material'> {
+  readonly canaryUtcMs: number | undefined;
+}
+
+function viewOf(node: Node | undefined): View | undefined {
+  const replication = node?.member?.replication;
+  if (replication === undefined || !node?.active || !takesPart(node.eligibility.replicationStatus)) return undefined;
+  const { secondaries, statesSent, primary, fence, material } = replication;
+  return { secondaries, statesSent, primary, fence, material, canaryUtcMs: node.member?.peers?.canaryUtcMs };
+}
+
+const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);
