@@ -31,6 +31,7 @@ export {
   int,
   lease,
   membersOf,
+  pathText,
   schemaOf,
   text,
   textMap,
@@ -54,7 +55,7 @@ export {
   string,
   time,
 } from './fields/json-schema.ts';
-export { checkTextLength, textCharsMax, textList, textsByName, textsMax } from './fields/text-list.ts';
+export { checkTextLength, invalidField, textCharsMax, textList, textsByName, textsMax } from './fields/text-list.ts';
 export { arrivalDeadline } from './limits/arrival-deadline.ts';
 export { CommonAmount, type CommonMemory, newCommonMemory } from './limits/common-amount.ts';
 export { type ThreadLimit, undivided } from './limits/thread-limit.ts';
@@ -72,6 +73,7 @@ export {
   type Envelope,
   isStreamed,
   noContentReply,
+  plainReply,
   Rendered,
   type Reply,
   replyWithWarnings,

@@ -1,24 +1,11 @@
 import type { AppRoleChange } from '@transitd/access';
-import {
-  type Body,
-  dataReply,
-  type Field,
-  type FieldSchema,
-  noContentReply,
-  object,
-  RequestError,
-  text,
-  writtenReply,
-} from '@transitd/http';
+import { type Body, dataReply, type Field, type FieldSchema, object, RequestError } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { keptIfOmitted, memberSchemas, membersIn, propertiesIn } from '../operation/kept-fields.ts';
-import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
-import { ownFields, requireRole } from './approle.ts';
+import type { Params, Route } from '../operation/operation.ts';
+import { name, ownFields, requireRole } from './approle.ts';
 import { methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { tokenFields } from './login-fields.ts';
-
-const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('Name of the role', { required: true });
 
 /** A field of a role that is also read and written at its own path below the role. */
 interface FieldPath {
@@ -77,8 +64,8 @@ function fieldRoute({ path, members, twin }: FieldPath): Route {
     about: `Read \`${first}\` of a role`,
     takes: { name },
     answers: answers.data(object(underAllNames(memberSchemas(schema)[main] ?? {}))),
-    run: async (context, call) => {
-      const role = await requireRole(context, call);
+    run: async (context, { values }) => {
+      const role = await requireRole(context, values.name);
       const shown = { ...membersIn(ownFields, role), ...membersIn(tokenFields, role.token) };
       return dataReply(underAllNames(shown[main]));
     },
@@ -90,22 +77,20 @@ function fieldRoute({ path, members, twin }: FieldPath): Route {
       ...Object.fromEntries(members.map((member) => [member, member === first ? field : { ...field, aliasOf: first }])),
     },
     answers: answers.written,
-    run: async ({ services, mount }, { values, warnings, ...call }) => {
+    run: async ({ services, mount }, { values }) => {
       const given: Readonly<Record<string, unknown>> = values;
       const value = members.map((member) => given[member]).find((one) => one !== undefined);
       if (value === undefined) throw new RequestError('invalid_request', `missing ${first}`);
-      await services.logins.approle.update(mount, nameIn(call), change(value));
-      return writtenReply(warnings);
+      await services.logins.approle.update(mount, values.name, change(value));
     },
   });
   const remove = methodHandler({
     about: `Reset \`${first}\` of a role to its default`,
     takes: { name },
     answers: answers.written,
-    run: async ({ services, mount }, call) => {
-      if ((await services.logins.approle.roles.find(mount.id, nameIn(call))) === undefined) return noContentReply;
-      await services.logins.approle.update(mount, nameIn(call), change(inForce ?? (field.kind === 'strings' ? [] : 0)));
-      return noContentReply;
+    run: async ({ services, mount }, { values }) => {
+      if ((await services.logins.approle.roles.find(mount.id, values.name)) === undefined) return;
+      await services.logins.approle.update(mount, values.name, change(inForce ?? (field.kind === 'strings' ? [] : 0)));
     },
   });
   /**
@@ -125,8 +110,8 @@ const readLocal = methodHandler({
   about: 'Read `local_secret_ids` of a role; always false',
   takes: { name },
   answers: answers.data(object({ local_secret_ids: { const: false } })),
-  run: async (context, call) => {
-    await requireRole(context, call);
+  run: async (context, { values }) => {
+    await requireRole(context, values.name);
     return dataReply({ local_secret_ids: false });
   },
 });

@@ -14,27 +14,22 @@ import {
   jsonMembersMax,
   list,
   map,
-  noContentReply,
   object,
   RequestError,
   string,
-  text,
+  type text,
   textCharsMax,
   textsByName,
   time,
-  writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { memberSchemas, membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
-import { type Call, found, type GuardedOperation, namesReply, pathParam, type Route } from '../operation/operation.ts';
+import { found, type GuardedOperation, namesReply, type Route } from '../operation/operation.ts';
+import { recordOperations } from '../operation/records.ts';
+import { shown, timeText } from '../operation/shown.ts';
 import { cidrs } from '../operation/spellings.ts';
 import { type MethodContext, type MethodHandler, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
-
-type Named = Pick<Call, 'params'>;
-
-const nameIn = (call: Named): string => pathParam(call, 'name');
-const name = text('Name of the role', { required: true });
 
 /** Fields of a role itself; `token_policies` and the other settings of its tokens are `tokenFields`. */
 export const ownFields = {
@@ -46,72 +41,44 @@ export const ownFields = {
 } as const satisfies FieldSchema;
 
 /** Exported because the roles of `approle` and `jwt` share their paths; see roles.ts. */
-export const writeAppRole = methodHandler({
-  about: 'Create a role, or update the given fields of an existing one',
-  takes: {
-    name,
-    role_id: credential('Role ID, which logins send; random if omitted'),
-    ...ownFields,
-    ...tokenFields,
+export const appRoles = recordOperations({
+  noun: 'role',
+  name: 'Name of the role',
+  takes: { role_id: credential('Role ID, which logins send; random if omitted'), ...ownFields, ...tokenFields },
+  shown: object(sorted({ ...memberSchemas(ownFields), local_secret_ids: { const: false }, ...tokenSettingsMembers })),
+  find: async ({ services, mount }: MethodContext, name) => {
+    const role = (await services.logins.approle.roles.find(mount.id, name))?.value;
+    return role && sorted({ ...membersIn(ownFields, role), local_secret_ids: false, ...tokenSettingsJson(role.token) });
   },
-  answers: answers.written,
-  run: async ({ services, mount }, { values, warnings, ...call }) => {
-    await services.logins.approle.write(mount, nameIn(call), {
+  list: ({ services, mount }) => services.logins.approle.roles.list(mount.id),
+  write: ({ services, mount }, name, values) =>
+    services.logins.approle.write(mount, name, {
       ...propertiesIn(ownFields, values),
       roleId: values.role_id || undefined,
       token: tokenSettingsOf(values),
-    });
-    return writtenReply(warnings);
-  },
+    }),
+  delete: ({ services, mount }, name) => services.logins.approle.delete(mount, name),
 });
+export const { name } = appRoles.read.takes;
 
-export const requireRole = async ({ services, mount }: MethodContext, call: Named): Promise<AppRole> =>
-  found(await services.logins.approle.roles.find(mount.id, nameIn(call))).value;
-
-export const readAppRole = methodHandler({
-  about: 'Read a role',
-  takes: { name },
-  answers: answers.data(
-    object(sorted({ ...memberSchemas(ownFields), local_secret_ids: { const: false }, ...tokenSettingsMembers })),
-  ),
-  run: async (context, call) => {
-    const role = await requireRole(context, call);
-    return dataReply(sorted({ ...membersIn(ownFields, role), local_secret_ids: false, ...tokenSettingsJson(role.token) }));
-  },
-});
-
-export const deleteAppRole = methodHandler({
-  about: 'Delete a role',
-  takes: { name },
-  answers: answers.written,
-  run: async ({ services, mount }, call) => {
-    await services.logins.approle.delete(mount, nameIn(call));
-    return noContentReply;
-  },
-});
-
-export const listAppRoles = methodHandler({
-  about: 'List role names',
-  answers: answers.names,
-  run: async ({ services, mount }) => namesReply(await services.logins.approle.roles.list(mount.id)),
-});
+export const requireRole = async ({ services, mount }: MethodContext, name: string): Promise<AppRole> =>
+  found(await services.logins.approle.roles.find(mount.id, name)).value;
 
 const readRoleId = methodHandler({
   about: 'Read the role ID',
   takes: { name },
   answers: answers.data(object({ role_id: string })),
-  run: async (context, call) => dataReply({ role_id: (await requireRole(context, call)).roleId }),
+  run: async (context, { values }) => dataReply({ role_id: (await requireRole(context, values.name)).roleId }),
 });
 
 const writeRoleId = methodHandler({
   about: 'Set the role ID',
   takes: { name, role_id: credential('New role ID', { required: true }) },
   answers: answers.written,
-  run: async (context, { values, warnings, ...call }) => {
-    await requireRole(context, call);
+  run: async (context, { values }) => {
+    await requireRole(context, values.name);
     if (values.role_id === undefined) throw new RequestError('invalid_request', 'missing role_id');
-    await context.services.logins.approle.update(context.mount, nameIn(call), { roleId: values.role_id, token: {} });
-    return writtenReply(warnings);
+    await context.services.logins.approle.update(context.mount, values.name, { roleId: values.role_id, token: {} });
   },
 });
 
@@ -152,30 +119,27 @@ const secretIdFields = {
   ttl: duration('TTL of the secret ID'),
 } as const satisfies FieldSchema;
 
-const createdSecretId = answers.data(
-  object({ secret_id: string, secret_id_accessor: string, secret_id_num_uses: integer, secret_id_ttl: integer }),
-);
+const createdSecretId = shown<{ readonly secretId: string; readonly secret: SecretId }>({
+  secret_id: [string, ({ secretId }) => secretId],
+  secret_id_accessor: [string, ({ secret }) => secret.accessor],
+  secret_id_num_uses: [integer, ({ secret }) => secret.numUses],
+  secret_id_ttl: [integer, ({ secret }) => secret.ttlS],
+});
 
 const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: ReturnType<typeof text> }): MethodHandler =>
   methodHandler({
     about: 'Create a secret ID for the role',
     takes: { name, ...takes },
-    answers: createdSecretId,
-    run: async ({ services, mount }, { values, warnings, ...call }) => {
+    answers: answers.data(createdSecretId.schema),
+    run: async ({ services, mount }, { values }) => {
       const given = 'secret_id' in takes ? values.secret_id : undefined;
       if ('secret_id' in takes && !given) throw new RequestError('invalid_request', 'missing secret_id');
-      const { secretId, secret } = await services.logins.approle.createSecretId(mount, nameIn(call), {
+      const created = await services.logins.approle.createSecretId(mount, values.name, {
         ...propertiesIn(secretIdFields, values),
         secretId: given,
         meta: metadataOf(values.metadata),
       });
-      const data = {
-        secret_id: secretId,
-        secret_id_accessor: secret.accessor,
-        secret_id_num_uses: secret.numUses,
-        secret_id_ttl: secret.ttlS,
-      };
-      return dataReply(data, warnings);
+      return dataReply(createdSecretId.json(created));
     },
   });
 
@@ -186,29 +150,18 @@ const listSecretIds = methodHandler({
   about: 'List accessors of secret IDs',
   takes: { name },
   answers: answers.names,
-  run: async ({ services, mount }, call) => namesReply(await services.logins.approle.secretIdAccessors(mount, nameIn(call))),
+  run: async ({ services, mount }, { values }) => namesReply(await services.logins.approle.secretIdAccessors(mount, values.name)),
 });
 
-const secretJson = (secret: SecretId): object => ({
-  secret_id_accessor: secret.accessor,
-  cidr_list: secret.cidrs,
-  token_bound_cidrs: secret.tokenBoundCidrs,
-  creation_time: new Date(secret.createdMs).toISOString(),
-  expiration_time: secret.expiresMs === 0 ? '0001-01-01T00:00:00Z' : new Date(secret.expiresMs).toISOString(),
-  secret_id_num_uses: secret.usesLeft,
-  secret_id_ttl: secret.ttlS,
-  metadata: secret.meta,
-});
-
-const secretSchema = object({
-  secret_id_accessor: string,
-  cidr_list: list(string),
-  token_bound_cidrs: list(string),
-  creation_time: time,
-  expiration_time: time,
-  secret_id_num_uses: integer,
-  secret_id_ttl: integer,
-  metadata: map(string),
+const shownSecret = shown<SecretId>({
+  secret_id_accessor: [string, (secret) => secret.accessor],
+  cidr_list: [list(string), (secret) => secret.cidrs],
+  token_bound_cidrs: [list(string), (secret) => secret.tokenBoundCidrs],
+  creation_time: [time, (secret) => timeText(secret.createdMs)],
+  expiration_time: [time, (secret) => (secret.expiresMs === 0 ? '0001-01-01T00:00:00Z' : timeText(secret.expiresMs))],
+  secret_id_num_uses: [integer, (secret) => secret.usesLeft],
+  secret_id_ttl: [integer, (secret) => secret.ttlS],
+  metadata: [map(string), (secret) => secret.meta],
 });
 
 type SecretName = { readonly secretId: string } | { readonly accessor: string };
@@ -221,6 +174,7 @@ const waysToName = {
 type Way = keyof typeof waysToName;
 
 const wayFields = (way: Way) => ({
+  name,
   [way]: credential('Secret ID or its accessor, according to the name of the field', { required: true }),
 });
 
@@ -233,10 +187,10 @@ const lookUpSecretId = (way: Way): MethodHandler =>
   methodHandler({
     about: 'Read the properties of a secret ID, without the secret ID itself',
     takes: wayFields(way),
-    answers: answers.data(secretSchema),
-    run: async ({ services, mount }, { values, ...call }) => {
-      const secret = await services.logins.approle.findSecretId(mount, nameIn(call), secretNamed(way, values[way]));
-      return dataReply(secretJson(found(secret)));
+    answers: answers.data(shownSecret.schema),
+    run: async ({ services, mount }, { values }) => {
+      const secret = await services.logins.approle.findSecretId(mount, values.name, secretNamed(way, values[way]));
+      return dataReply(shownSecret.json(found(secret)));
     },
   });
 
@@ -245,9 +199,8 @@ const destroySecretId = (way: Way): MethodHandler =>
     about: 'Revoke a secret ID',
     takes: wayFields(way),
     answers: answers.written,
-    run: async ({ services, mount }, { values, ...call }) => {
-      await services.logins.approle.destroySecretId(mount, nameIn(call), secretNamed(way, values[way]));
-      return noContentReply;
+    run: async ({ services, mount }, { values }) => {
+      await services.logins.approle.destroySecretId(mount, values.name, secretNamed(way, values[way]));
     },
   });
 

@@ -7,6 +7,7 @@ import {
   none,
   type OpenOperation,
   type OperationDescription,
+  type Result,
   type Route,
   type TypedCall,
   withFields,
@@ -29,7 +30,7 @@ export interface MethodHandler extends OperationDescription {
 export function methodHandler<S extends FieldSchema = Record<never, never>>({
   run,
   ...description
-}: OperationDescription<S> & { run(context: MethodContext, call: TypedCall<S>): Promise<Reply> }): MethodHandler {
+}: OperationDescription<S> & { run(context: MethodContext, call: TypedCall<S>): Result }): MethodHandler {
   const takes = description.takes ?? none<S>();
   return { ...description, answer: (context, call) => withFields(takes, call, (typed) => run(context, typed)) };
 }

@@ -5,10 +5,10 @@ import {
   dataReply,
   duration,
   type FieldSchema,
+  invalidField,
   type JsonValue,
   list,
   map,
-  noContentReply,
   object,
   RequestError,
   string,
@@ -16,24 +16,18 @@ import {
   textList,
   textMap,
   texts,
-  writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { inertIn, inertMembers, inertOfJwt, inertOfJwtRole, unsupportedOfJwt } from '../operation/inert-fields.ts';
 import { memberSchemas, membersIn, propertiesIn } from '../operation/kept-fields.ts';
-import { type Call, found, namesReply, pathParam, type Route } from '../operation/operation.ts';
+import { found, type Route } from '../operation/operation.ts';
+import { recordOperations } from '../operation/records.ts';
 import { urlSpellings } from '../operation/spellings.ts';
-import { methodHandler, methodOperation, methodRoute } from './auth-method.ts';
+import { type MethodContext, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 
-const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('Name of the role', { required: true });
-
-const notRead = (field: string, expected: string): RequestError =>
-  new RequestError('invalid_field', `Field validation failed: error converting input for field "${field}": expected ${expected}`);
-
 function objectOf(field: string, value: JsonValue): readonly (readonly [string, JsonValue])[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notRead(field, 'an object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidField(field, 'expected an object');
   return Object.entries(value);
 }
 
@@ -45,7 +39,7 @@ function boundClaims(value: JsonValue | undefined): BoundClaims | undefined {
     const scalars = listed.filter((one) => typeof one === 'string' || typeof one === 'number' || typeof one === 'boolean');
     // An empty list would match no token, and ignoring an invalid element could match the wrong tokens.
     if (scalars.length !== listed.length || scalars.length === 0)
-      throw notRead('bound_claims', 'values, or lists of them, by claim');
+      throw invalidField('bound_claims', 'expected values, or lists of them, by claim');
     return [name, scalars] as const;
   });
   return Object.fromEntries(claims);
@@ -78,16 +72,15 @@ const configure = methodHandler({
   about: 'Configure the keys and the issuer of accepted JWTs',
   takes: configFields,
   answers: answers.written,
-  run: async ({ services, mount }, { values, warnings }) => {
+  run: ({ services, mount }, { values }) => {
     const { jwks, jwt_validation_pubkeys: pubkeys } = values;
-    await services.logins.jwt.configure(mount, {
+    return services.logins.jwt.configure(mount, {
       ...propertiesIn(configFields, values),
       // A string is not split at commas: PEM contains no commas, and clients send several keys as a list.
       keys: typeof pubkeys === 'string' ? [pubkeys] : textList('jwt_validation_pubkeys', pubkeys),
       jwks: jwks === undefined || typeof jwks === 'string' ? jwks : JSON.stringify(jwks),
       inert: inertIn(inertOfJwt, values),
     });
-    return writtenReply(warnings);
   },
 });
 
@@ -119,23 +112,38 @@ const ownFields = {
 } as const satisfies FieldSchema;
 
 const roleFields = {
-  name,
   role_type: text('Role type', { oneOf: ['jwt'], default: 'jwt' }),
   ...ownFields,
   ...inertOfJwtRole,
   ...tokenFields,
 } as const satisfies FieldSchema;
 
-export const writeJwtRole = methodHandler({
-  about: 'Create a role, or update the given fields of an existing one',
+/** Exported because the roles of `approle` and `jwt` share their paths; see roles.ts. */
+export const jwtRoles = recordOperations({
+  noun: 'role',
+  name: 'Name of the role',
   takes: roleFields,
-  answers: answers.written,
-  run: async ({ services, mount }, { values, warnings, ...call }) => {
+  shown: object(
+    {
+      role_type: { const: 'jwt' },
+      ...memberSchemas(ownFields),
+      bound_claims: map(list(anything)),
+      group_policies: map(list(string)),
+      ...tokenSettingsMembers,
+    },
+    inertMembers(inertOfJwtRole),
+  ),
+  find: async ({ services, mount }: MethodContext, name) => {
+    const role = (await services.logins.jwt.roles.find(mount.id, name))?.value;
+    return role && { role_type: 'jwt', ...membersIn(ownFields, role), ...role.inert, ...tokenSettingsJson(role.token) };
+  },
+  list: ({ services, mount }) => services.logins.jwt.roles.list(mount.id),
+  write: ({ services, mount }, name, values) => {
     const { role_type: type = 'jwt', bound_claims_type: claimsType } = values;
     if (type !== 'jwt' && type !== '') throw new RequestError('invalid_request', 'invalid role_type, expected "jwt"');
     if (claimsType !== undefined && claimsType !== 'string' && claimsType !== 'glob')
       throw new RequestError('invalid_request', 'invalid bound_claims_type, expected "string" or "glob"');
-    await services.logins.jwt.write(mount, nameIn(call), {
+    return services.logins.jwt.write(mount, name, {
       ...propertiesIn(ownFields, values),
       boundClaims: boundClaims(values.bound_claims),
       boundClaimsType: claimsType,
@@ -143,45 +151,8 @@ export const writeJwtRole = methodHandler({
       inert: inertIn(inertOfJwtRole, values),
       token: tokenSettingsOf(values),
     });
-    return writtenReply(warnings);
   },
-});
-
-export const readJwtRole = methodHandler({
-  about: 'Read a role',
-  takes: { name },
-  answers: answers.data(
-    object(
-      {
-        role_type: { const: 'jwt' },
-        ...memberSchemas(ownFields),
-        bound_claims: map(list(anything)),
-        group_policies: map(list(string)),
-        ...tokenSettingsMembers,
-      },
-      inertMembers(inertOfJwtRole),
-    ),
-  ),
-  run: async ({ services, mount }, call) => {
-    const role = found(await services.logins.jwt.roles.find(mount.id, nameIn(call))).value;
-    return dataReply({ role_type: 'jwt', ...membersIn(ownFields, role), ...role.inert, ...tokenSettingsJson(role.token) });
-  },
-});
-
-export const deleteJwtRole = methodHandler({
-  about: 'Delete a role',
-  takes: { name },
-  answers: answers.written,
-  run: async ({ services, mount }, call) => {
-    await services.logins.jwt.roles.delete(mount.id, nameIn(call));
-    return noContentReply;
-  },
-});
-
-export const listJwtRoles = methodHandler({
-  about: 'List role names',
-  answers: answers.names,
-  run: async ({ services, mount }) => namesReply(await services.logins.jwt.roles.list(mount.id)),
+  delete: ({ services, mount }, name) => services.logins.jwt.roles.delete(mount.id, name),
 });
 
 /** Route of the configuration. Roles and the login share their paths with `approle`; see roles.ts. */

@@ -1,59 +1,41 @@
 import { type Granted, type TokenRecord, ttlOf } from '@transitd/access';
-import { authReply, boolean, integer, list, map, object, orNull, type Reply, string, time } from '@transitd/http';
+import { authReply, boolean, integer, list, map, orNull, type Reply, string, time } from '@transitd/http';
+import { shown, timeText } from '../operation/shown.ts';
 
 const seconds = (ms: number): number => Math.floor(ms / 1000);
 
-/** Returns the properties of a token as JSON. @param token - the token ID; empty if only the accessor may be shown */
-export function tokenJson(token: string, record: TokenRecord, nowMs: number): object {
-  const { periodS, renewedMs } = record;
-  return {
-    accessor: record.accessor,
-    ...(record.boundCidrs.length > 0 && { bound_cidrs: record.boundCidrs }),
-    creation_time: seconds(record.createdMs),
-    creation_ttl: record.ttlS,
-    display_name: record.displayName,
-    entity_id: '',
-    expire_time: record.expiresMs === 0 ? null : new Date(record.expiresMs).toISOString(),
-    explicit_max_ttl: record.explicitMaxTtlS,
-    id: token,
-    issue_time: new Date(record.createdMs).toISOString(),
-    ...(renewedMs !== 0 && { last_renewal: new Date(renewedMs).toISOString(), last_renewal_time: seconds(renewedMs) }),
-    meta: metaOf(record),
-    num_uses: Math.max(0, record.usesLeft),
-    orphan: record.parent === '',
-    path: record.path,
-    ...(periodS !== 0 && { period: periodS }),
-    policies: record.policies,
-    renewable: record.renewable,
-    ...(record.role !== '' && { role: record.role }),
-    ttl: ttlOf(record, nowMs),
-    type: record.type,
-  };
+interface TokenView {
+  /** The token ID; empty if only the accessor may be shown. */
+  readonly token: string;
+  readonly record: TokenRecord;
+  readonly nowMs: number;
 }
 
-/** Schema of `tokenJson`. Dates are RFC 3339 or Unix seconds; durations are in seconds. */
-export const tokenSchema = object(
-  {
-    accessor: string,
-    creation_time: integer,
-    creation_ttl: integer,
-    display_name: string,
-    entity_id: { const: '' },
-    expire_time: orNull(time),
-    explicit_max_ttl: integer,
-    id: string,
-    issue_time: time,
-    meta: orNull(map(string)),
-    num_uses: integer,
-    orphan: boolean,
-    path: string,
-    policies: list(string),
-    renewable: boolean,
-    ttl: integer,
-    type: string,
-  },
-  { bound_cidrs: list(string), last_renewal: time, last_renewal_time: integer, period: integer, role: string },
-);
+/** The properties of a token. Dates are RFC 3339 or Unix seconds; durations are in seconds. */
+export const shownToken = shown<TokenView>({
+  accessor: [string, ({ record }) => record.accessor],
+  'bound_cidrs?': [list(string), ({ record }) => (record.boundCidrs.length > 0 ? record.boundCidrs : undefined)],
+  creation_time: [integer, ({ record }) => seconds(record.createdMs)],
+  creation_ttl: [integer, ({ record }) => record.ttlS],
+  display_name: [string, ({ record }) => record.displayName],
+  entity_id: [{ const: '' }, () => ''],
+  expire_time: [orNull(time), ({ record }) => (record.expiresMs === 0 ? null : timeText(record.expiresMs))],
+  explicit_max_ttl: [integer, ({ record }) => record.explicitMaxTtlS],
+  id: [string, ({ token }) => token],
+  issue_time: [time, ({ record }) => timeText(record.createdMs)],
+  'last_renewal?': [time, ({ record }) => timeText(record.renewedMs || undefined)],
+  'last_renewal_time?': [integer, ({ record }) => (record.renewedMs === 0 ? undefined : seconds(record.renewedMs))],
+  meta: [orNull(map(string)), ({ record }) => metaOf(record)],
+  num_uses: [integer, ({ record }) => Math.max(0, record.usesLeft)],
+  orphan: [boolean, ({ record }) => record.parent === ''],
+  path: [string, ({ record }) => record.path],
+  'period?': [integer, ({ record }) => record.periodS || undefined],
+  policies: [list(string), ({ record }) => record.policies],
+  renewable: [boolean, ({ record }) => record.renewable],
+  'role?': [string, ({ record }) => record.role || undefined],
+  ttl: [integer, ({ record, nowMs }) => ttlOf(record, nowMs)],
+  type: [string, ({ record }) => record.type],
+});
 
 /** Returns the member `auth` for a token. @param token - token ID; empty if the request contained only the accessor */
 export function authJson(token: string, { record, ttlS }: Granted): object {
@@ -76,8 +58,8 @@ export function authJson(token: string, { record, ttlS }: Granted): object {
 const metaOf = ({ meta }: TokenRecord): TokenRecord['meta'] | null => (Object.keys(meta).length === 0 ? null : meta);
 
 /** Returns the reply that shows a new token. No other reply shows it. */
-export const tokenReply = (granted: Granted & { readonly token: string }, warnings: readonly string[]): Reply =>
-  authReply(authJson(granted.token, granted), [...warnings, ...granted.warnings], {
+export const tokenReply = (granted: Granted & { readonly token: string }): Reply =>
+  authReply(authJson(granted.token, granted), granted.warnings, {
     token: granted.token,
     accessor: granted.record.accessor,
   });

@@ -1,48 +1,22 @@
 import { isTokenRoleType, type TokenRole } from '@transitd/access';
 import {
   bool,
-  dataReply,
   duration,
   type FieldSchema,
   int,
   integer,
   list as listOf,
-  noContentReply,
   object,
-  type Reply,
   RequestError,
   string,
   text,
   texts,
-  writtenReply,
 } from '@transitd/http';
-import type { Services } from '@transitd/node';
-import * as answers from '../operation/answers.ts';
 import { memberSchemas, membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
-import {
-  type Call,
-  found,
-  type GuardedOperation,
-  guarded,
-  namesReply,
-  type OperationDescription,
-  pathParam,
-  type Route,
-  type TypedCall,
-} from '../operation/operation.ts';
+import type { Context, Route } from '../operation/operation.ts';
+import { recordOperations, recordRoutes } from '../operation/records.ts';
 import { cidrs, tokenTypeSpellings } from '../operation/spellings.ts';
 import { token_strictly_bind_ip } from './login-fields.ts';
-
-const tokenRoleOperation = <S extends FieldSchema = Record<never, never>>(
-  name: string,
-  capability: NonNullable<GuardedOperation['capability']>,
-  description: OperationDescription<S>,
-  run: (roles: Services['registry']['roles'], call: TypedCall<S>) => Promise<Reply>,
-): GuardedOperation =>
-  guarded({ name, capability, ...description, run: ({ services }, call) => run(services.registry.roles, call) });
-
-const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('Name of the role', { required: true });
 
 /** Fields of a role. The `token_` names take precedence over their aliases. */
 const roleFields = {
@@ -88,46 +62,27 @@ const roleSchema = object({
   ...sorted({ allowed_entity_aliases: listOf(string), ...oldSchema, ...memberSchemas(roleFields) }),
 });
 
-const read = tokenRoleOperation(
-  'token-role-read',
-  'read',
-  { about: 'Read a role', takes: { name }, answers: answers.data(roleSchema) },
-  async (roles, call) => dataReply(roleJson(found(await roles.find(nameIn(call))).role)),
-);
-
-const list = tokenRoleOperation('token-role-list', 'list', { about: 'List role names', answers: answers.names }, async (roles) =>
-  namesReply(await roles.list()),
-);
-
-const description = {
-  about: 'Create a role, or update the given fields of an existing one',
-  takes: { name, ...roleFields },
-  answers: answers.written,
-};
-
-const write = tokenRoleOperation('token-role-write', 'update', description, async (roles, { values, warnings, ...call }) => {
-  const type = values.token_type === '' ? 'default-service' : values.token_type;
-  if (type !== undefined && !isTokenRoleType(type))
-    throw new RequestError(
-      'invalid_request',
-      'invalid token_type, expected "service", "batch", "default-service" or "default-batch"',
-    );
-  await roles.write(nameIn(call), { ...propertiesIn(roleFields, values), type });
-  return writtenReply(warnings);
+const roles = recordOperations<Context, typeof roleFields>({
+  noun: 'role',
+  name: 'Name of the role',
+  takes: roleFields,
+  shown: roleSchema,
+  find: async ({ services }, name) => {
+    const found = await services.registry.roles.find(name);
+    return found && roleJson(found.role);
+  },
+  list: ({ services }) => services.registry.roles.list(),
+  write: ({ services }, name, values) => {
+    const type = values.token_type === '' ? 'default-service' : values.token_type;
+    if (type !== undefined && !isTokenRoleType(type))
+      throw new RequestError(
+        'invalid_request',
+        'invalid token_type, expected "service", "batch", "default-service" or "default-batch"',
+      );
+    return services.registry.roles.write(name, { ...propertiesIn(roleFields, values), type });
+  },
+  delete: ({ services }, name) => services.registry.roles.delete(name),
 });
 
-const remove = tokenRoleOperation(
-  'token-role-delete',
-  'delete',
-  { about: 'Delete a role', takes: { name }, answers: answers.written },
-  async (roles, call) => {
-    await roles.delete(nameIn(call));
-    return noContentReply;
-  },
-);
-
 /** Routes of token roles, which hold settings for the tokens created with them. */
-export const tokenRoleRoutes: readonly Route[] = [
-  { path: 'auth/token/roles', operations: { LIST: list } },
-  { path: 'auth/token/roles/:name', operations: { GET: read, POST: write, DELETE: remove } },
-];
+export const tokenRoleRoutes: readonly Route[] = recordRoutes('auth/token/roles', 'token-role', roles);

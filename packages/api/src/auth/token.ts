@@ -7,7 +7,6 @@ import {
   duration,
   type FieldSchema,
   int,
-  noContentReply,
   type Reply,
   RequestError,
   text,
@@ -19,22 +18,15 @@ import * as answers from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
 import {
   type GatewayContext,
-  type Guarded,
   type GuardedOperation,
-  guarded,
   inGateway,
-  type OperationDescription,
+  operationsOn,
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
-import { authJson, tokenJson, tokenReply, tokenSchema } from './token-json.ts';
+import { authJson, shownToken, tokenReply } from './token-json.ts';
 
-const tokenOperation = <S extends FieldSchema = Record<never, never>>(
-  name: string,
-  description: OperationDescription<S>,
-  run: (context: GatewayContext, call: TypedCall<S>) => Promise<Reply>,
-  { capability = 'update', sudo = false }: Partial<Pick<GuardedOperation, 'capability' | 'sudo'>> = {},
-): Guarded<GatewayContext> => guarded({ name, capability, sudo, ...description, run });
+const tokenOperation = operationsOn((context: GatewayContext) => context);
 
 const createFields = {
   id: credential('Token ID to use; requires `sudo`'),
@@ -61,14 +53,15 @@ const create = (
 ): GuardedOperation =>
   tokenOperation(
     'token-create',
+    'update',
     { about, takes, answers: answers.issued },
-    async ({ services, principal }, { values, warnings, path, params }) => {
+    async ({ services, principal }, { values, path, params }) => {
       const { role } = params;
       const granted = await services.registry.create(
         { ...propertiesIn(createFields, values), meta: values.meta ?? {} },
         { principal, privileged: allows(principal, 'sudo', path), path, makesOrphans, ...(role !== undefined && { role }) },
       );
-      return tokenReply(granted, warnings);
+      return tokenReply(granted);
     },
   );
 
@@ -89,14 +82,9 @@ function requiredAccessor({ accessor = '' }: { readonly accessor: string | undef
   return { accessor };
 }
 
-async function lookupReply(
-  { services }: GatewayContext,
-  name: TokenName,
-  token: string,
-  warnings: readonly string[],
-): Promise<Reply> {
+async function lookupReply({ services }: GatewayContext, name: TokenName, token: string): Promise<Reply> {
   const found = await services.registry.find(name);
-  if (found !== undefined) return dataReply(tokenJson(token, found.record, services.tokens.nowMs), warnings);
+  if (found !== undefined) return dataReply(shownToken.json({ token, record: found.record, nowMs: services.tokens.nowMs }));
   throw 'accessor' in name
     ? new RequestError('invalid_request', 'invalid accessor')
     : new RequestError('permission_denied', 'bad token');
@@ -107,29 +95,31 @@ async function lookupSelfReply({ services, principal, token }: GatewayContext): 
   const { id, record } = principal;
   const current = record.usesLeft === 0 && record.type === 'service' ? (await services.registry.find({ id }))?.record : record;
   if (current === undefined) throw new RequestError('permission_denied', 'bad token');
-  return dataReply(tokenJson(token, current, services.tokens.nowMs));
+  return dataReply(shownToken.json({ token, record: current, nowMs: services.tokens.nowMs }));
 }
 
-const tokenAnswer = answers.data(tokenSchema);
+const tokenAnswer = answers.data(shownToken.schema);
 const ownToken = { about: 'Look up the calling token', answers: tokenAnswer };
-const lookupSelf = tokenOperation('token-lookup-self', ownToken, lookupSelfReply, { capability: 'read' });
-const lookupSelfByPost = tokenOperation('token-lookup-self', ownToken, lookupSelfReply);
+const lookupSelf = tokenOperation('token-lookup-self', 'read', ownToken, lookupSelfReply);
+const lookupSelfByPost = tokenOperation('token-lookup-self', 'update', ownToken, lookupSelfReply);
 
 const lookup = tokenOperation(
   'token-lookup',
+  'update',
   {
     about: 'Look up a token',
     takes: { token: credential('Token; the calling token if omitted') },
     answers: tokenAnswer,
   },
-  (context, { values: { token = '' }, warnings }) =>
-    token === '' || token === context.token ? lookupSelfReply(context) : lookupReply(context, { token }, token, warnings),
+  (context, { values: { token = '' } }) =>
+    token === '' || token === context.token ? lookupSelfReply(context) : lookupReply(context, { token }, token),
 );
 
 const lookupAccessor = tokenOperation(
   'token-lookup-accessor',
+  'update',
   { about: 'Look up a token by its accessor; the token ID is not shown', takes: accessorField, answers: tokenAnswer },
-  (context, { values, warnings }) => lookupReply(context, requiredAccessor(values), '', warnings),
+  (context, { values }) => lookupReply(context, requiredAccessor(values), ''),
 );
 
 const increment = { increment: duration('Requested TTL from now; 0 for the TTL that the token was created with') };
@@ -137,15 +127,16 @@ const increment = { increment: duration('Requested TTL from now; 0 for the TTL t
 async function renewedReply(
   { services }: GatewayContext,
   { name, token, missing }: { readonly name: TokenName; readonly token: string; readonly missing: string },
-  { values, warnings }: Pick<TypedCall<typeof increment>, 'values' | 'warnings'>,
+  { values }: Pick<TypedCall<typeof increment>, 'values'>,
 ): Promise<Reply> {
   const granted = await services.registry.renew(name, values.increment ?? 0);
   if (granted === undefined) throw new RequestError('invalid_request', missing);
-  return authReply(authJson(token, granted), [...warnings, ...granted.warnings]);
+  return authReply(authJson(token, granted), granted.warnings);
 }
 
 const renewSelf = tokenOperation(
   'token-renew-self',
+  'update',
   { about: 'Renew the calling token', takes: increment, answers: answers.issued },
   (context, call) =>
     renewedReply(context, { name: { token: context.token }, token: context.token, missing: 'token not found' }, call),
@@ -153,6 +144,7 @@ const renewSelf = tokenOperation(
 
 const renew = tokenOperation(
   'token-renew',
+  'update',
   { about: 'Renew a token', takes: { ...tokenField, ...increment }, answers: answers.issued },
   (context, call) => {
     const { token } = requiredToken(call.values);
@@ -162,53 +154,59 @@ const renew = tokenOperation(
 
 const renewAccessor = tokenOperation(
   'token-renew-accessor',
+  'update',
   { about: 'Renew a token by its accessor', takes: { ...accessorField, ...increment }, answers: answers.issued },
   (context, call) => renewedReply(context, { name: requiredAccessor(call.values), token: '', missing: 'invalid accessor' }, call),
 );
 
 const revokeSelf = tokenOperation(
   'token-revoke-self',
+  'update',
   { about: 'Revoke the calling token and its child tokens', answers: answers.written },
   async ({ services, token }) => {
     await services.registry.revoke({ token });
-    return noContentReply;
   },
 );
 
 /** A revocation that found nothing must not look like success: the token that the caller means may still be valid. */
-const revokedReply = (found: boolean, missing: string, warnings: readonly string[]): Reply =>
-  writtenReply(found ? warnings : [...warnings, missing]);
+const revokedReply = (found: boolean, missing: string): Reply => writtenReply(found ? [] : [missing]);
 
 const revoke = tokenOperation(
   'token-revoke',
+  'update',
   { about: 'Revoke a token and its child tokens', takes: tokenField, answers: answers.written },
-  async ({ services }, { values, warnings }) =>
-    revokedReply(await services.registry.revoke(requiredToken(values)), 'No such token; nothing was revoked', warnings),
+  async ({ services }, { values }) =>
+    revokedReply(await services.registry.revoke(requiredToken(values)), 'No such token; nothing was revoked'),
 );
 
 const revokeOrphan = tokenOperation(
   'token-revoke-orphan',
-  { about: 'Revoke a token but not its child tokens, which become orphans', takes: tokenField, answers: answers.written },
+  'update',
+  {
+    about: 'Revoke a token but not its child tokens, which become orphans',
+    takes: tokenField,
+    answers: answers.written,
+    sudo: true,
+  },
   async ({ services }, { values }) => {
     const found = await services.registry.revokeAlone(requiredToken(values));
     if (!found) throw new RequestError('invalid_request', 'token to revoke not found');
-    return noContentReply;
   },
-  { sudo: true },
 );
 
 const revokeAccessor = tokenOperation(
   'token-revoke-accessor',
+  'update',
   { about: 'Revoke a token and its child tokens by its accessor', takes: accessorField, answers: answers.written },
-  async ({ services }, { values, warnings }) =>
-    revokedReply(await services.registry.revoke(requiredAccessor(values)), 'No token found with this accessor', warnings),
+  async ({ services }, { values }) =>
+    revokedReply(await services.registry.revoke(requiredAccessor(values)), 'No token found with this accessor'),
 );
 
 const accessors = tokenOperation(
   'token-accessors',
-  { about: 'List the accessors of all tokens', answers: answers.names },
+  'list',
+  { about: 'List the accessors of all tokens', answers: answers.names, sudo: true },
   async ({ services }) => dataReply({ keys: await services.registry.accessors() }),
-  { capability: 'list', sudo: true },
 );
 
 /** Limits of one call. The node's background maintenance deletes the rest. */
@@ -218,6 +216,7 @@ const tidyPiece = 500;
 /** Deletes the records of expired and revoked tokens. The node's maintenance does the same periodically. */
 const tidy = tokenOperation(
   'token-tidy',
+  'update',
   { about: 'Delete the records of expired and revoked tokens', answers: answers.accepted },
   async ({ services }) => {
     let removed = 0;

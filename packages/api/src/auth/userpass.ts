@@ -1,15 +1,12 @@
-import { type Body, dataReply, noContentReply, object, RequestError, text, writtenReply } from '@transitd/http';
+import { type Body, object, RequestError, text } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { keptIfOmitted } from '../operation/kept-fields.ts';
-import { type Call, found, namesReply, type Params, pathParam, type Route } from '../operation/operation.ts';
+import { found, type Params, type Route } from '../operation/operation.ts';
+import { recordOperations } from '../operation/records.ts';
 import { loginOperation, type MethodContext, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 import { tokenReply } from './token-json.ts';
 
-type Named = Pick<Call, 'params'>;
-
-const nameIn = (call: Named): string => pathParam(call, 'name');
-const name = text('User name, case-insensitive', { required: true });
 const password = text('Password, at least 1 character');
 /** Vault takes a bcrypt hash here. If it were ignored, the user would keep a password that the writer believes to be replaced. */
 const passwordHash = text('Not supported: send `password`');
@@ -18,27 +15,36 @@ function refuseHash(hash: string | undefined): void {
   if (hash) throw new RequestError('invalid_request', 'password_hash is not supported: send the password, which is hashed here');
 }
 
-const write = methodHandler({
-  about: 'Create a user, or update the given fields of an existing one',
-  takes: { name, password, password_hash: passwordHash, ...tokenFields },
-  answers: answers.written,
-  run: async ({ services, mount }, { values, warnings, ...call }) => {
-    refuseHash(values.password_hash);
-    await services.logins.userpass.write(mount, nameIn(call), { password: values.password, token: tokenSettingsOf(values) });
-    return writtenReply(warnings);
+const users = recordOperations({
+  noun: 'user',
+  name: 'User name, case-insensitive',
+  takes: { password, password_hash: passwordHash, ...tokenFields },
+  shown: object(tokenSettingsMembers),
+  find: async ({ services, mount }: MethodContext, name) => {
+    const user = await services.logins.userpass.users.find(mount.id, name);
+    return user && tokenSettingsJson(user.value.token);
   },
+  list: ({ services, mount }) => services.logins.userpass.users.list(mount.id),
+  write: ({ services, mount }, name, values) => {
+    refuseHash(values.password_hash);
+    return services.logins.userpass.write(mount, name, { password: values.password, token: tokenSettingsOf(values) });
+  },
+  delete: ({ services, mount }, name) => services.logins.userpass.users.delete(mount.id, name),
 });
+const { name } = users.read.takes;
+
+const requireUser = async ({ services, mount }: MethodContext, name: string) =>
+  found(await services.logins.userpass.users.find(mount.id, name));
 
 const writePassword = methodHandler({
   about: 'Change the password of a user',
   takes: { name, password: { ...password, required: true }, password_hash: passwordHash },
   answers: answers.written,
-  run: async ({ services, mount }, { values, warnings, ...call }) => {
+  run: async ({ services, mount }, { values }) => {
     refuseHash(values.password_hash);
-    await requireUser({ services, mount }, call);
+    await requireUser({ services, mount }, values.name);
     if (values.password === undefined) throw new RequestError('invalid_request', 'missing password');
-    await services.logins.userpass.write(mount, nameIn(call), { password: values.password, token: {} });
-    return writtenReply(warnings);
+    await services.logins.userpass.write(mount, values.name, { password: values.password, token: {} });
   },
 });
 
@@ -46,38 +52,11 @@ const writePolicies = methodHandler({
   about: 'Set the policies of a user; other fields keep their values',
   takes: { name, ...keptIfOmitted(tokenFields) }, // all are accepted, but only the policies have an effect
   answers: answers.written,
-  run: async ({ services, mount }, { values, warnings, ...call }) => {
-    await requireUser({ services, mount }, call);
+  run: async ({ services, mount }, { values }) => {
+    await requireUser({ services, mount }, values.name);
     const { policies } = tokenSettingsOf(values);
-    await services.logins.userpass.write(mount, nameIn(call), { token: { policies } });
-    return writtenReply(warnings);
+    await services.logins.userpass.write(mount, values.name, { token: { policies } });
   },
-});
-
-const requireUser = async ({ services, mount }: MethodContext, call: Named) =>
-  found(await services.logins.userpass.users.find(mount.id, nameIn(call))).value;
-
-const read = methodHandler({
-  about: 'Read a user',
-  takes: { name },
-  answers: answers.data(object(tokenSettingsMembers)),
-  run: async (context, call) => dataReply(tokenSettingsJson((await requireUser(context, call)).token)),
-});
-
-const remove = methodHandler({
-  about: 'Delete a user',
-  takes: { name },
-  answers: answers.written,
-  run: async ({ services, mount }, call) => {
-    await services.logins.userpass.users.delete(mount.id, nameIn(call));
-    return noContentReply;
-  },
-});
-
-const list = methodHandler({
-  about: 'List user names',
-  answers: answers.names,
-  run: async ({ services, mount }) => namesReply(await services.logins.userpass.users.list(mount.id)),
 });
 
 const login = loginOperation({
@@ -85,14 +64,9 @@ const login = loginOperation({
     about: 'Log in with a user name and a password',
     takes: { name, password: { ...password, required: true } },
     answers: answers.issued,
-    run: async ({ services, mount }, { values, warnings, ...call }) => {
-      if (values.password === undefined || values.password === '') throw new RequestError('invalid_request', 'missing password');
-      const granted = await services.logins.userpass.login(
-        { mount, path: call.path, address: call.address },
-        nameIn(call),
-        values.password,
-      );
-      return tokenReply(granted, warnings);
+    run: async ({ services, mount }, { values: { name, password = '' }, path, address }) => {
+      if (password === '') throw new RequestError('invalid_request', 'missing password');
+      return tokenReply(await services.logins.userpass.login({ mount, path, address }, name, password));
     },
   }),
 });
@@ -109,11 +83,11 @@ const wholeUser = ({ method, name }: Params): readonly string[] => [`auth/${meth
 
 /** Routes of users and of the login with a password. */
 export const userpassRoutes: readonly Route[] = [
-  methodRoute('users', { LIST: methodOperation('userpass-list', 'list', { userpass: list }) }),
+  methodRoute('users', { LIST: methodOperation('userpass-list', 'list', { userpass: methodHandler(users.list) }) }),
   methodRoute('users/:name', {
-    GET: methodOperation('userpass-read', 'read', { userpass: read }),
-    POST: methodOperation('userpass-write', 'update', { userpass: write }, { sameAs: userPathsIn }),
-    DELETE: methodOperation('userpass-delete', 'delete', { userpass: remove }),
+    GET: methodOperation('userpass-read', 'read', { userpass: methodHandler(users.read) }),
+    POST: methodOperation('userpass-write', 'update', { userpass: methodHandler(users.write) }, { sameAs: userPathsIn }),
+    DELETE: methodOperation('userpass-delete', 'delete', { userpass: methodHandler(users.remove) }),
   }),
   methodRoute('users/:name/password', {
     POST: methodOperation('userpass-password', 'update', { userpass: writePassword }, { sameAs: wholeUser }),

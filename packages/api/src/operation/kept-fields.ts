@@ -21,7 +21,10 @@ export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer
 
 type WithoutProperty = { readonly aliasOf: string } | { readonly ignored: true } | { readonly unsupported: string };
 
-/** The property of a field, unless it is an alias or has no effect: `max_ttl`, a duration, is `maxTtlS`. */
+/**
+ * The property of a field, unless it is an alias or has no effect: `max_ttl`, a duration, is `maxTtlS`. If the property ends with `Ms`, the
+ * record has the duration in milliseconds.
+ */
 type Property<Name extends string, F> = F extends WithoutProperty
   ? never
   : F extends { readonly property: infer Own extends string }
@@ -40,6 +43,10 @@ export const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_,
 const propertyOf = (name: string, { property, kind }: Field): string =>
   property ?? (kind === 'duration' || kind === 'lease' ? `${camelCase(name)}S` : camelCase(name));
 
+/** Returns the unit of a number in a record: 1000 for a duration in milliseconds. */
+const unitsPerSecond = (property: string, { kind }: Field): number =>
+  (kind === 'duration' || kind === 'lease') && property.endsWith('Ms') ? 1000 : 1;
+
 /** Returns the values of a request by property. An alias counts if its field has no value. */
 export function propertiesIn<S extends FieldSchema>(schema: S, values: Fields<S>['values']): Properties<S> {
   const given: Readonly<Record<string, unknown>> = values;
@@ -48,10 +55,17 @@ export function propertiesIn<S extends FieldSchema>(schema: S, values: Fields<S>
     const { aliasOf: main = name, ignored, unsupported } = field;
     if (ignored || unsupported !== undefined) continue;
     const property = propertyOf(main, schema[main] ?? field);
-    found[property] = main === name ? (given[name] ?? found[property]) : (found[property] ?? given[name]);
+    const value = typeof given[name] === 'number' ? given[name] * unitsPerSecond(property, field) : given[name];
+    found[property] = main === name ? (value ?? found[property]) : (found[property] ?? value);
   }
   return found as Properties<S>;
 }
+
+/** Returns the values that a request sets, by property. */
+export const changesIn = <S extends FieldSchema>(schema: S, values: Fields<S>['values']): Changes<S> =>
+  Object.fromEntries(Object.entries(propertiesIn(schema, values)).filter(([, value]) => value !== undefined)) as Changes<S>;
+
+type Changes<S extends FieldSchema> = { readonly [Name in keyof Properties<S>]?: NonNullable<Properties<S>[Name]> };
 
 /** Does not compile for a record that lacks a property of a field. */
 type HasAll<S extends FieldSchema, Kept> = [keyof Properties<S>] extends [keyof Kept] ? unknown : never;
@@ -62,7 +76,11 @@ export function membersIn<S extends FieldSchema, Kept extends object>(
   record: Kept & HasAll<S, Kept>,
 ): Readonly<Record<string, unknown>> {
   const known = record as Readonly<Record<string, unknown>>;
-  const shown = fieldsOf(schema).map(([name, field]) => [name, known[propertyOf(name, field)]] as const);
+  const shown = fieldsOf(schema).map(([name, field]) => {
+    const property = propertyOf(name, field);
+    const value = known[property];
+    return [name, typeof value === 'number' ? value / unitsPerSecond(property, field) : value] as const;
+  });
   return Object.fromEntries(shown.filter(([, value]) => value !== undefined));
 }
 

@@ -7,6 +7,7 @@ import {
   type Fields,
   fields,
   type JsonSchema,
+  noContentReply,
   type Query,
   type Reply,
   RequestError,
@@ -16,7 +17,6 @@ import {
   writtenReply,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
-import { InvariantViolation } from '@transitd/raft-core';
 import type { Answers } from './answers.ts';
 
 /** Names of all path parameters. A test compares them with the routes. */
@@ -26,13 +26,6 @@ export const paramNames = [
 ] as const;
 export type ParamName = (typeof paramNames)[number];
 export type Params = Readonly<Partial<Record<ParamName, string>>>;
-
-/** Returns a path parameter. @throws InvariantViolation if the route has no parameter of this name */
-export function pathParam({ params }: Pick<Call, 'params'>, name: ParamName): string {
-  const value = params[name];
-  if (value === undefined) throw new InvariantViolation(`the route has no parameter :${name}`);
-  return value;
-}
 
 /** One request as an operation sees it. */
 export interface Call {
@@ -69,30 +62,35 @@ export interface OperationDescription<S extends FieldSchema = FieldSchema> {
 }
 
 /** A call whose body was converted into its declared fields. */
-export type TypedCall<S extends FieldSchema> = Omit<Call, 'body'> & Fields<S>;
+export type TypedCall<S extends FieldSchema> = Omit<Call, 'body'> & Pick<Fields<S>, 'values'>;
+
+/** What an operation on declared fields returns: its reply, or nothing for a write without a result. */
+export type Result = Reply | Promise<Reply> | Promise<Reply | undefined> | Promise<void>;
 
 /**
  * Runs an operation on its declared fields. A path parameter overrides a body member of the same name. The response to a call with members
  * that have no effect warns of them, whether the operation succeeds or fails.
  */
-export function withFields<S extends FieldSchema>(
+export async function withFields<S extends FieldSchema>(
   takes: S,
   { body, ...call }: Call,
-  run: (typed: TypedCall<S>) => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
+  run: (typed: TypedCall<S>) => Result,
+): Promise<Reply> {
   const inPath = Object.entries(call.params).filter(([name]) => Object.hasOwn(takes, name));
   const { values, warnings } = fields(takes, body, Object.fromEntries(inPath));
-  if (warnings.length === 0) return run({ ...call, values, warnings });
-  return warned(() => run({ ...call, values, warnings }), warnings);
-}
-
-async function warned(run: () => Reply | Promise<Reply>, warnings: readonly string[]): Promise<Reply> {
   try {
-    const reply = await run();
-    return reply.status === 204 ? { ...reply, ...writtenReply(warnings) } : replyWithWarnings(reply, warnings);
+    return warned((await run({ ...call, values })) || noContentReply, warnings);
   } catch (error) {
     throw withWarnings(error, warnings);
   }
+}
+
+/** Returns the reply with the warnings about the request before its own. */
+function warned(reply: Reply, warnings: readonly string[]): Reply {
+  if (warnings.length === 0) return reply;
+  if (reply.status === 204) return writtenReply(warnings);
+  if (!('envelope' in reply) || reply.envelope.wrapInfo !== null) return replyWithWarnings(reply, warnings);
+  return replyWithWarnings({ ...reply, envelope: { ...reply.envelope, warnings } }, reply.envelope.warnings);
 }
 
 /** The parts of the node that an operation can use in every thread, in addition to its call. */
@@ -203,11 +201,28 @@ export function guarded<S extends FieldSchema = Record<never, never>, C = Contex
   run,
   ...declared
 }: TypedOperation<Guarded<C>, S> & {
-  readonly run: (context: C, call: TypedCall<S>) => Reply | Promise<Reply>;
+  readonly run: (context: C, call: TypedCall<S>) => Result;
 }): Guarded<C> {
   const takes = declared.takes ?? none<S>();
   return { ...declared, access: 'token', run: (context, call) => withFields(takes, call, (typed) => run(context, typed)) };
 }
+
+/**
+ * Makes operations that use a part of the context.
+ * @param common - properties of all of them
+ */
+export const operationsOn =
+  <C, Part>(partOf: (context: C, call: Pick<Call, 'params' | 'path'>) => Part, common: Pick<GuardedOperation, 'sudo'> = {}) =>
+  <S extends FieldSchema = Record<never, never>>(
+    name: string,
+    capability: Capability,
+    declared: Omit<TypedOperation<Guarded<C>, S>, 'name' | 'capability'>,
+    run: (part: Part, call: TypedCall<S>, context: C) => Result,
+  ): Guarded<C> =>
+    guarded<S, C>({
+      ...{ ...common, name, capability, ...declared },
+      run: (context, call) => run(partOf(context, call), call, context),
+    });
 
 /** An operation on the cluster that a secondary serves too, for callers with an operation token. */
 export function guardedOnSecondary<S extends FieldSchema = Record<never, never>>({
@@ -216,10 +231,10 @@ export function guardedOnSecondary<S extends FieldSchema = Record<never, never>>
   ...declared
 }: Omit<TypedOperation<Guarded<Context>, S>, 'byOperationToken'> & {
   readonly use: 'reads' | 'changes';
-  run(node: Node, call: TypedCall<S>): Reply | Promise<Reply>;
+  run(node: Node, call: TypedCall<S>): Result;
 }): GuardedOperation {
   const takes = { ...(declared.takes ?? none<S>()), dr_operation_token: operationTokenField };
-  const runOn = (node: Node, call: Call): Reply | Promise<Reply> =>
+  const runOn = (node: Node, call: Call): Promise<Reply> =>
     withFields(takes, call, (typed) => run(node, typed as unknown as TypedCall<S>));
   return {
     ...{ ...declared, takes, access: 'token' },
@@ -234,7 +249,7 @@ export function open<S extends FieldSchema = Record<never, never>>({
   run,
   ...declared
 }: TypedOperation<OpenOperation, S> & {
-  run(node: Node, call: TypedCall<S>, token: string | undefined): Reply | Promise<Reply>;
+  run(node: Node, call: TypedCall<S>, token: string | undefined): Result;
 }): OpenOperation {
   const takes = declared.takes ?? none<S>();
   return { ...declared, access: 'open', run: (node, call, token) => withFields(takes, call, (typed) => run(node, typed, token)) };

@@ -9,9 +9,14 @@ import {
   type ParameterReading,
   type Principal,
   pageAllowed,
+  withinCidrs,
 } from '@transitd/access';
 import type { Call, GuardedOperation } from './operation.ts';
 import { readingOf } from './parameter-reading.ts';
+
+/** Returns whether nothing but policies limits a token: its uses are not counted, and it is used from where it may be. */
+export const isOrdinary = ({ record }: Principal, address: string): boolean =>
+  record.usesLeft === 0 && withinCidrs(record.boundCidrs, address);
 
 const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Principal, withinCidrs } from '@transitd/access';
 import type { AuditWriter, Exchange } from '@transitd/audit';
 import { isStreamed, type Reply, sendReply, tokenOf } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import type { GuardedOperation } from '../operation/operation.ts';
+import { isOrdinary } from '../operation/rights.ts';
 import { exchangeOf } from './audit-recording.ts';
 import { RequestBodies } from './body-reading.ts';
 import { addressOf } from './caller-address.ts';
@@ -138,10 +138,6 @@ export class GatewayPipeline {
     return rightsHold() ? recorded : undefined; // looked at again, because writing the audit entries took time
   }
 }
-
-/** Returns whether nothing but services and rights decides on requests of this token: it is not counted, and used from where it may be. */
-const isOrdinary = ({ record }: Principal, address: string): boolean =>
-  record.usesLeft === 0 && withinCidrs(record.boundCidrs, address);
 
 /** Returns whether a request may be answered from the services that it began with: they are current, and no change is still being read. */
 export const isCurrent = (

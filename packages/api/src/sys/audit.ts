@@ -1,21 +1,24 @@
 import type { AuditDeviceConfig, AuditDevices } from '@transitd/audit';
-import { boolean, map, object, RequestError, string, text, topLevelDataReply } from '@transitd/http';
+import { boolean, map, object, pathText, RequestError, string, text, topLevelDataReply } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { shown } from '../operation/shown.ts';
 
-const deviceJson = (device: AuditDeviceConfig): object => ({
-  type: device.type,
-  path: `${device.name}/`,
-  description: '',
-  local: false,
-  options:
-    device.type === 'file'
-      ? { file_path: device.path, mode: `0${device.mode.toString(8)}`, sync: String(device.sync) }
-      : { file_path: 'stdout' },
+const shownDevice = shown<AuditDeviceConfig>({
+  type: [string, ({ type }) => type],
+  path: [string, ({ name }) => `${name}/`],
+  description: [string, () => ''],
+  local: [boolean, () => false],
+  options: [
+    map(string),
+    (device) =>
+      device.type === 'file'
+        ? { file_path: device.path, mode: `0${device.mode.toString(8)}`, sync: String(device.sync) }
+        : { file_path: 'stdout' },
+  ],
 });
 
-const device = text('Name of the audit device', { required: true });
-const deviceSchema = object({ type: string, path: string, description: string, local: boolean, options: map(string) });
+const device = pathText('Name of the audit device');
 
 /** Routes of the configured audit devices. Changes through the API are refused, so that no token can disable the audit. */
 export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
@@ -24,10 +27,10 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
   const list = guarded({
     name: 'audit-list',
     about: 'List the audit devices of this node',
-    answers: answers.topLevelData(map(deviceSchema)),
+    answers: answers.topLevelData(map(shownDevice.schema)),
     capability: 'read',
     sudo: true,
-    run: () => topLevelDataReply(Object.fromEntries(devices.map((device) => [`${device.name}/`, deviceJson(device)]))),
+    run: () => topLevelDataReply(Object.fromEntries(devices.map((device) => [`${device.name}/`, shownDevice.json(device)]))),
   });
 
   /** Returns the HMAC that stands for a string in the entries of one device, so that the entries can be searched for it. */
@@ -38,7 +41,7 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
     answers: answers.topLevelData(object({ hash: string })),
     where: 'replica',
     capability: 'update',
-    run: async ({ services }, { values: { device = '', input = '' } }) => {
+    run: async ({ services }, { values: { device, input = '' } }) => {
       if (input === '') throw new RequestError('invalid_request', 'the "input" parameter is empty');
       if (!devices.some(({ name }) => name === device))
         throw new RequestError('invalid_request', `unknown audit device "${device}"`);

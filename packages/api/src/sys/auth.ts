@@ -1,62 +1,52 @@
-import { type AuthMount, type AuthTuning, authTypes, newAuthMount } from '@transitd/access';
+import { type AuthMount, authTypes, newAuthMount } from '@transitd/access';
 import {
   any,
-  duration,
-  type Field,
   type FieldSchema,
   fields,
-  lease,
   map,
-  noContentReply,
   object,
   objectIn,
-  type Reply,
+  pathText,
   RequestError,
   string,
   text,
-  textMap,
   topLevelDataReply,
   writtenReply,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { inert, inertIn, inertMembers, inertOfMount, unsupportedOfMount } from '../operation/inert-fields.ts';
+import { membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
+import { type Context, operationsOn, type Params, type Route } from '../operation/operation.ts';
 import {
-  type Call,
-  type GuardedOperation,
-  guarded,
-  type OperationDescription,
-  type Params,
-  pathParam,
-  type Route,
-  type TypedCall,
-} from '../operation/operation.ts';
-import { configMembers, entryJson, mountMembers, optionsJson, optionsSchema } from './mount-json.ts';
+  configMembers,
+  entrySchema,
+  inForce,
+  optionsJson,
+  optionsSchema,
+  shownEntry,
+  storedFields,
+  ttlFields,
+} from './mount-json.ts';
 
-const authMountOperation = <S extends FieldSchema = Record<never, never>>(
-  name: string,
-  capability: NonNullable<GuardedOperation['capability']>,
-  description: OperationDescription<S>,
-  run: (context: { readonly node: Node; readonly services: Services }, call: TypedCall<S>) => Promise<Reply>,
-  { sudo = true, ...more }: Pick<GuardedOperation, 'sudo' | 'sameAs'> = {},
-): GuardedOperation => guarded({ name, capability, sudo, ...more, ...description, run });
+const authMountOperation = operationsOn((context: Context) => context, { sudo: true });
 
-const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method');
-const method = text('Path of the auth method, below `auth/`', { required: true });
+const method = pathText('Path of the auth method, below `auth/`');
+
+/** Settings in the configuration of a method. @param kind - that of the TTLs, which differs between the operations */
+const tuning = <Kind extends 'duration' | 'lease'>(kind: Kind) =>
+  ttlFields(kind, 'Default TTL of tokens of the method; 0 uses the default of the node', 'Maximum TTL of tokens of the method');
 
 /** Returns an auth method in the form of the list. */
-const mountJson = (mount: AuthMount) => entryJson(mount, { accessor: mount.accessor, config: configJson(mount) });
+const mountJson = (mount: AuthMount) => shownEntry.json({ ...mount, config: configJson(mount) });
 
-const configJson = ({ defaultTtlS, inert, maxTtlS }: Pick<AuthMount, 'defaultTtlS' | 'inert' | 'maxTtlS'>): object => ({
-  default_lease_ttl: defaultTtlS,
-  force_no_cache: false,
-  max_lease_ttl: maxTtlS,
-  token_type: 'default-service',
-  ...inert,
+const configJson = (mount: Pick<AuthMount, 'defaultTtlS' | 'inert' | 'maxTtlS'>): object => ({
+  ...sorted({ ...membersIn(tuning('duration'), mount), force_no_cache: false, token_type: 'default-service' }),
+  ...mount.inert,
 });
 
 const configSchema = object({ ...configMembers, token_type: string }, inertMembers(inertOfMount));
-const mountSchema = object({ ...mountMembers, config: configSchema });
+const mountSchema = entrySchema(configSchema);
 
 /** Returns the built-in `token` method; its TTLs are those of the node. */
 function tokenMountJson({ member }: Node): object {
@@ -78,40 +68,37 @@ export async function methodJson(
 const list = authMountOperation(
   'auth-list',
   'read',
-  { about: 'List the auth methods', answers: answers.topLevelData(map(mountSchema)) },
+  { about: 'List the auth methods', answers: answers.topLevelData(map(mountSchema)), sudo: false },
   async ({ node, services }) => {
     const mounts = await services.logins.mounts.list();
     const rows = mounts.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
     return topLevelDataReply(Object.fromEntries([...rows, ['token/', tokenMountJson(node)]]));
   },
-  { sudo: false },
 );
 
 const read = authMountOperation(
   'auth-read',
   'read',
-  { about: 'Read an auth method', takes: { method }, answers: answers.topLevelData(mountSchema) },
-  async (context, call) => {
-    const found = await methodJson(context, pathIn(call));
-    if (found === undefined) throw noMethod(pathIn(call));
+  {
+    about: 'Read an auth method',
+    takes: { method },
+    answers: answers.topLevelData(mountSchema),
+    sameAs: ({ method }) => [`sys/auth/${method}`, `sys/mounts/auth/${method}`],
+  },
+  async (context, { values: { method: path } }) => {
+    const found = await methodJson(context, path);
+    if (found === undefined) throw noMethod(path);
     return topLevelDataReply(found);
   },
-  { sameAs: ({ method }) => [`sys/auth/${method}`, `sys/mounts/auth/${method}`] },
 );
 
-/** Settings that are stored. @param time - makes the fields for TTLs, whose kind differs between the operations */
-const tuning = <Time extends Field>(time: (about: string) => Time) => ({
-  description: text('Description for operators'),
-  default_lease_ttl: time('Default TTL of tokens of the method; 0 uses the default of the node'),
-  max_lease_ttl: time('Maximum TTL of tokens of the method'),
-});
 /** Fields that clients send and that have no effect here. */
 const unused = {
   ...inertOfMount,
-  options: textMap('Stored and returned, but has no effect'),
+  options: storedFields.options,
   ...unsupportedOfMount,
 } as const satisfies FieldSchema;
-const configFields = { ...tuning(duration), ...unused };
+const configFields = { description: storedFields.description, ...tuning('duration'), ...unused };
 
 const enable = authMountOperation(
   'auth-enable',
@@ -121,7 +108,7 @@ const enable = authMountOperation(
     takes: {
       method,
       type: text('Type of the auth method', { required: true, oneOf: authTypes }),
-      description: text('Description for operators'),
+      description: storedFields.description,
       config: any('Settings of the auth method', { members: configFields }),
       local: inert('bool'),
       seal_wrap: inert('bool'),
@@ -130,17 +117,16 @@ const enable = authMountOperation(
     },
     answers: answers.written,
   },
-  async ({ services }, { values, warnings, ...call }) => {
+  async ({ services }, { values }) => {
     const config = fields(configFields, objectIn('config', values.config));
     if (values.type === undefined || values.type === '')
       throw new RequestError('invalid_request', 'backend type must be specified as a string');
     await services.logins.mounts.enable(
-      pathIn(call),
+      values.method,
       values.type,
       {
+        ...propertiesIn(tuning('duration'), config.values),
         description: values.description,
-        defaultTtlS: config.values.default_lease_ttl,
-        maxTtlS: config.values.max_lease_ttl,
         options: values.options ?? config.values.options,
         inert: { ...inertIn(inertOfMount, values), ...inertIn(inertOfMount, config.values) },
       },
@@ -150,7 +136,7 @@ const enable = authMountOperation(
         externalEntropyAccess: values.external_entropy_access === true,
       },
     );
-    return writtenReply([...warnings, ...config.warnings]);
+    return writtenReply(config.warnings);
   },
 );
 
@@ -165,51 +151,46 @@ const tuningSchema = object(
 const readTuning = authMountOperation(
   'auth-tune-read',
   'read',
-  { about: 'Read the effective settings of an auth method', takes: { method }, answers: answers.topLevelData(tuningSchema) },
-  async ({ services }, call) => {
-    const path = pathIn(call);
-    const { limits } = services.registry;
+  {
+    about: 'Read the effective settings of an auth method',
+    takes: { method },
+    answers: answers.topLevelData(tuningSchema),
+    sameAs: tuningPaths,
+  },
+  async ({ services }, { values: { method: path } }) => {
     const mount =
       path === 'token' ? { ...newAuthMount, description: 'token based credentials' } : await services.logins.mounts.find(path);
     if (mount === undefined) throw noMethod(path);
-    // The effective values: for a TTL that is not set, the default of the node.
-    const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
-    return topLevelDataReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
+    const config = configJson(inForce(mount, services.registry.limits));
+    return topLevelDataReply({ ...config, description: mount.description, options: optionsJson(mount) });
   },
-  { sameAs: tuningPaths },
 );
+
+const tuneFields = { description: storedFields.description, ...tuning('lease'), ...unused };
 
 const tune = authMountOperation(
   'auth-tune',
   'update',
   {
     about: 'Update settings of an auth method; omitted fields keep their values',
-    takes: { ...tuning(lease), ...unused, method },
+    takes: { ...tuneFields, method },
     answers: answers.written,
+    sameAs: tuningPaths,
   },
-  async ({ services }, { values, warnings, ...call }) => {
-    const path = pathIn(call);
+  async ({ services }, { values }) => {
+    const { method: path } = values;
     if (path === 'token') throw new RequestError('invalid_request', 'token TTLs are set in the configuration file of the node');
-    const change: AuthTuning = {
-      description: values.description,
-      defaultTtlS: values.default_lease_ttl,
-      maxTtlS: values.max_lease_ttl,
-      options: values.options,
-      inert: inertIn(inertOfMount, values),
-    };
+    const change = { ...propertiesIn(tuneFields, values), inert: inertIn(inertOfMount, values) };
     if (!(await services.logins.mounts.tune(path, change))) throw noMethod(path);
-    return writtenReply(warnings);
   },
-  { sameAs: tuningPaths },
 );
 
 const disable = authMountOperation(
   'auth-disable',
   'delete',
   { about: 'Disable an auth method and revoke its tokens', takes: { method }, answers: answers.written },
-  async ({ services }, call) => {
-    await services.logins.mounts.disable(pathIn(call));
-    return noContentReply;
+  async ({ services }, { values }) => {
+    await services.logins.mounts.disable(values.method);
   },
 );
 

@@ -25,14 +25,14 @@ const decode = open({
   },
   answers: answers.data(object({ token: string })),
   wraps: true,
-  run: (_, { values, warnings }) => {
+  run: (_, { values }) => {
     const { encoded_token: encoded = '', otp = '' } = values;
     const [masked, mask] = [Buffer.from(encoded, 'base64'), Buffer.from(otp)];
     if (masked.length === 0 || masked.length !== mask.length)
       throw new RequestError('invalid_request', 'encoded_token and otp must be given, and have the same length once decoded');
     const token = Buffer.from(masked.map((byte, at) => byte ^ (mask[at] ?? 0))).toString('latin1');
     if (!/^[\x21-\x7e]+$/.test(token)) throw new RequestError('invalid_request', 'encoded_token does not belong to this otp');
-    return dataReply({ token }, warnings);
+    return dataReply({ token });
   },
 });
 

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { boolean, list, object, orNull, string, time, topLevelDataReply, writtenReply } from '@transitd/http';
+import { boolean, list, object, orNull, string, time, topLevelDataReply } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
@@ -13,10 +13,7 @@ const stepDown = guarded({
   capability: 'update',
   sudo: true,
   endsLeadership: true,
-  run: async ({ node }, { warnings }) => {
-    await node.stepDown();
-    return writtenReply(warnings);
-  },
+  run: ({ node }) => node.stepDown(),
 });
 
 /** Lists the nodes as the active node knows them. */

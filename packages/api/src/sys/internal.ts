@@ -1,4 +1,4 @@
-import { allows, type Capability, type NamedRule, type Principal, rulesOf, withinCidrs } from '@transitd/access';
+import { allows, type Capability, type NamedRule, type Principal, rulesOf } from '@transitd/access';
 import { accessTurns, TimeSlice } from '@transitd/event-loop';
 import {
   boolean,
@@ -16,9 +16,10 @@ import {
 import type { Mount, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type Call, type Context, type GuardedOperation, guarded, open, type Route } from '../operation/operation.ts';
+import { isOrdinary } from '../operation/rights.ts';
 import { methodJson } from './auth.ts';
-import { configMembers, mountJson, mountMembers, optionsJson, ownConfigMembers } from './mount-json.ts';
-import { systemJson } from './mounts.ts';
+import { configMembers, entrySchema, optionsJson, ownConfigMembers } from './mount-json.ts';
+import { mountJson, systemJson } from './mounts.ts';
 
 const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
 
@@ -73,8 +74,7 @@ export async function asker(
   token: string | undefined,
 ): Promise<Principal | undefined> {
   const principal = token === undefined ? undefined : await tokens.authenticate(token);
-  const isGood = principal?.record.usesLeft === 0 && withinCidrs(principal.record.boundCidrs, address);
-  return isGood ? principal : undefined;
+  return principal !== undefined && isOrdinary(principal, address) ? principal : undefined;
 }
 
 const uiJson = (mount: Mount): object => ({ type: mount.type, description: mount.description, options: optionsJson(mount) });
@@ -112,13 +112,7 @@ const prefix = 'sys/internal/ui/mounts/';
 const uiMount = guarded({
   name: 'ui-mount',
   about: 'Read the mount that serves a path',
-  answers: answers.data(
-    object({
-      ...mountMembers,
-      config: object(configMembers, { ...ownConfigMembers, token_type: string }),
-      path: string,
-    }),
-  ),
+  answers: answers.data(entrySchema(object(configMembers, { ...ownConfigMembers, token_type: string }), { path: string })),
   anyRights: true,
   run: async (context, call) => {
     const requestedPath = call.path.slice(prefix.length);

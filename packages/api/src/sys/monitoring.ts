@@ -7,6 +7,7 @@ import * as answers from '../operation/answers.ts';
 import { continuedRights } from '../operation/continued-rights.ts';
 import { followedLevels, type LiveLog, logFormats } from '../operation/live-log.ts';
 import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { shown } from '../operation/shown.ts';
 
 /** Cross-origin requests are never allowed: browsers can use the API only from its own origin. */
 const cors = guarded({
@@ -40,39 +41,31 @@ const catalog = guarded({
   },
 });
 
-/** Returns the settings that are not secret. This is an allowlist: a new setting stays hidden until it is added here. */
-const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, storage, log, telemetry }: Config): object => ({
-  node_id,
-  api_addr: api_addr ?? '',
-  cluster_addr: cluster_addr ?? '',
-  log_level: log.level,
-  listeners: listeners.map(({ address, tls_disable }) => ({
-    type: 'tcp',
-    config: { address: addressText(address), tls_disable },
-  })),
-  seals: [{ type: seal.type, disabled: false }],
-  storage: { type: storage.type },
-  telemetry: { metrics_prefix: telemetry.prefix },
+const listenerSchema = object({ type: string, config: object({ address: string, tls_disable: boolean }) });
+
+/** The settings that are not secret. This is an allowlist: a new setting stays hidden until it is added here. */
+const shownConfig = shown<Config>({
+  node_id: [string, ({ node_id }) => node_id],
+  api_addr: [string, ({ api_addr = '' }) => api_addr],
+  cluster_addr: [string, ({ cluster_addr = '' }) => cluster_addr],
+  log_level: [string, ({ log }) => log.level],
+  listeners: [
+    list(listenerSchema),
+    ({ listeners }) =>
+      listeners.map(({ address, tls_disable }) => ({ type: 'tcp', config: { address: addressText(address), tls_disable } })),
+  ],
+  seals: [list(object({ type: string, disabled: boolean })), ({ seal }) => [{ type: seal.type, disabled: false }]],
+  storage: [object({ type: string }), ({ storage }) => ({ type: storage.type })],
+  telemetry: [object({ metrics_prefix: string }), ({ telemetry }) => ({ metrics_prefix: telemetry.prefix })],
 });
 
 const configState = guarded({
   name: 'config-state',
   about: 'Read the configuration of this node, without secrets',
-  answers: answers.data(
-    object({
-      node_id: string,
-      api_addr: string,
-      cluster_addr: string,
-      log_level: string,
-      listeners: list(object({ type: string, config: object({ address: string, tls_disable: boolean }) })),
-      seals: list(object({ type: string, disabled: boolean })),
-      storage: object({ type: string }),
-      telemetry: object({ metrics_prefix: string }),
-    }),
-  ),
+  answers: answers.data(shownConfig.schema),
   where: 'here',
   capability: 'read',
-  run: ({ node }) => dataReply(sanitized(node.config)),
+  run: ({ node }) => dataReply(shownConfig.json(node.config)),
 });
 
 /** Streams the log of this node. */

@@ -1,42 +1,31 @@
-import { boolean, integer, list, map, object, orNull, string } from '@transitd/http';
-import { accessorOf, type Mount } from '@transitd/node';
+import { boolean, integer, type JsonSchema, list, map, object, orNull, string, text, textMap } from '@transitd/http';
+import type { Mount } from '@transitd/node';
 import { inertMembers, inertOfMount } from '../operation/inert-fields.ts';
+import { shown } from '../operation/shown.ts';
 
-/** The settings of a mount or an auth method that both show. */
-type Shown = Pick<Mount, 'id' | 'description' | 'externalEntropyAccess' | 'local' | 'options' | 'sealWrap'> & {
-  readonly type: string;
+/**
+ * The TTLs of a mount or an auth method.
+ * @param kind - differs between the operations @param about - descriptions of the default and of the maximum
+ */
+export const ttlFields = <Kind extends 'duration' | 'lease'>(kind: Kind, ...about: readonly [string, string]) => ({
+  default_lease_ttl: { kind, about: about[0], property: 'defaultTtlS' } as const,
+  max_lease_ttl: { kind, about: about[1], property: 'maxTtlS' } as const,
+});
+
+/** Stored settings of both, besides those of their configuration. */
+export const storedFields = {
+  description: text('Description for operators'),
+  options: textMap('Stored and returned, but has no effect'),
 };
 
-/** Returns a mount or an auth method in the form of the list. */
-export const entryJson = (mount: Shown, { accessor, config }: { readonly accessor: string; readonly config: object }) => ({
-  accessor,
-  config,
-  description: mount.description,
-  external_entropy_access: mount.externalEntropyAccess,
-  local: mount.local,
-  options: optionsJson(mount),
-  seal_wrap: mount.sealWrap,
-  type: mount.type,
-  uuid: mount.id,
+/** Returns the effective settings: for a TTL that is not set, the default of the node. */
+export const inForce = <M extends Ttls>(mount: M, { defaultTtlS, maxTtlS }: Ttls): M => ({
+  ...mount,
+  defaultTtlS: mount.defaultTtlS || defaultTtlS,
+  maxTtlS: mount.maxTtlS || maxTtlS,
 });
 
-export const mountJson = (mount: Mount): object => entryJson(mount, { accessor: accessorOf(mount), config: configJson(mount) });
-
-/** Returns the settings of a mount; durations in seconds. */
-export const configJson = ({
-  allowedManagedKeys,
-  ciphertextPrefix,
-  defaultTtlS,
-  inert,
-  maxTtlS,
-}: Pick<Mount, 'allowedManagedKeys' | 'ciphertextPrefix' | 'defaultTtlS' | 'inert' | 'maxTtlS'>): object => ({
-  ...(allowedManagedKeys.length > 0 && { allowed_managed_keys: allowedManagedKeys }),
-  ciphertext_prefix: ciphertextPrefix,
-  default_lease_ttl: defaultTtlS,
-  force_no_cache: false,
-  max_lease_ttl: maxTtlS,
-  ...inert,
-});
+type Ttls = Pick<Mount, 'defaultTtlS' | 'maxTtlS'>;
 
 export const optionsJson = ({ options }: Pick<Mount, 'options'>): object | null =>
   Object.keys(options).length === 0 ? null : options;
@@ -51,15 +40,25 @@ export const ownConfigMembers = {
   allowed_managed_keys: list(string),
 };
 
-/** Schema of `mountJson` and of the entry `sys/`. */
-export const mountMembers = {
-  accessor: string,
-  config: object(configMembers, ownConfigMembers),
-  description: string,
-  external_entropy_access: boolean,
-  local: boolean,
-  options: optionsSchema,
-  seal_wrap: boolean,
-  type: string,
-  uuid: string,
-};
+/** A mount or an auth method in the form of the list. */
+interface Entry extends Pick<Mount, 'id' | 'description' | 'externalEntropyAccess' | 'local' | 'options' | 'sealWrap'> {
+  readonly type: string;
+  readonly accessor: string;
+  readonly config: object;
+}
+
+export const shownEntry = shown<Entry>({
+  accessor: [string, ({ accessor }) => accessor],
+  config: [object(configMembers, ownConfigMembers), ({ config }) => config],
+  description: [string, ({ description }) => description],
+  external_entropy_access: [boolean, ({ externalEntropyAccess }) => externalEntropyAccess],
+  local: [boolean, ({ local }) => local],
+  options: [optionsSchema, optionsJson],
+  seal_wrap: [boolean, ({ sealWrap }) => sealWrap],
+  type: [string, ({ type }) => type],
+  uuid: [string, ({ id }) => id],
+});
+
+/** Returns the schema of an entry with another configuration. */
+export const entrySchema = (config: JsonSchema, more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema =>
+  object({ ...shownEntry.schema.properties, config, ...more });

@@ -3,56 +3,39 @@ import {
   bool,
   constant,
   dataReply,
-  duration,
-  type Field,
   type FieldSchema,
   type Fields,
   fields,
   ignoredField,
-  lease,
   map,
-  noContentReply,
   object,
   objectIn,
-  type Reply,
+  pathText,
   RequestError,
   string,
   text,
-  textMap,
   texts,
   topLevelDataReply,
   writtenReply,
 } from '@transitd/http';
-import { type MountTuning, mountAt, type Node, type Services } from '@transitd/node';
+import { accessorOf, type Mount, type MountTuning, mountAt, type Node } from '@transitd/node';
 import { printableName } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import { inertIn, inertOfMount, plugin_version, unsupportedOfMount } from '../operation/inert-fields.ts';
+import { membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
+import { type Call, type Context, found, operationsOn, type Route } from '../operation/operation.ts';
 import {
-  type Call,
-  type GuardedOperation,
-  guarded,
-  type OperationDescription,
-  pathParam,
-  type Route,
-  type TypedCall,
-} from '../operation/operation.ts';
-import {
-  configJson,
   configMembers,
-  mountJson,
-  mountMembers,
+  inForce,
   optionsJson,
   optionsSchema,
   ownConfigMembers,
+  shownEntry,
+  storedFields,
+  ttlFields,
 } from './mount-json.ts';
 
-const mountOperation = <S extends FieldSchema = Record<never, never>>(
-  name: string,
-  capability: NonNullable<GuardedOperation['capability']>,
-  description: OperationDescription<S>,
-  run: (context: { readonly node: Node; readonly services: Services }, call: TypedCall<S>) => Promise<Reply> | Reply,
-  more: Pick<GuardedOperation, 'sudo'> = {},
-): GuardedOperation => guarded({ name, capability, ...description, ...more, run });
+const mountOperation = operationsOn((context: Context) => context);
 
 const prefix = 'sys/mounts/';
 const suffix = '/tune';
@@ -61,26 +44,46 @@ const suffix = '/tune';
 const pathIn = ({ path }: Pick<Call, 'path'>): string => path.slice(prefix.length);
 const tunedPathIn = (call: Pick<Call, 'path'>): string => pathIn(call).slice(0, -suffix.length);
 
+/** Settings in the configuration of a mount. @param kind - that of the TTLs, which differs between the operations */
+const tuning = <Kind extends 'duration' | 'lease'>(kind: Kind) => ({
+  allowed_managed_keys: texts('Names of the managed keys that the mount may use', { dropsEmpty: true }),
+  ciphertext_prefix: text('Prefix of ciphertexts, signatures and MACs', { shape: { examples: ['svc'] } }),
+  ...ttlFields(kind, 'Stored and returned, but has no effect', 'Stored and returned, but has no effect'),
+});
+
+const configJson = (mount: Pick<Mount, 'allowedManagedKeys' | 'ciphertextPrefix' | 'defaultTtlS' | 'inert' | 'maxTtlS'>) => {
+  const { allowed_managed_keys: keys, ...shown } = membersIn(tuning('duration'), mount);
+  const hasKeys = mount.allowedManagedKeys.length > 0;
+  return {
+    ...sorted({ ...(hasKeys && { allowed_managed_keys: keys }), ...shown, force_no_cache: false }),
+    ...mount.inert,
+  };
+};
+
+/** Returns a mount in the form of the list. */
+export const mountJson = (mount: Mount): object =>
+  shownEntry.json({ ...mount, accessor: accessorOf(mount), config: configJson(mount) });
+
 /** Returns the built-in entry `sys/`, which is not an engine. */
 export function systemJson({ member }: Node): object {
   const id = member?.clusterName?.id ?? '';
-  return {
+  return shownEntry.json({
     accessor: `system_${id.slice(0, 8)}`,
     config: { default_lease_ttl: 0, force_no_cache: false, max_lease_ttl: 0 },
     description: 'system endpoints used for control, policy and debugging',
-    external_entropy_access: false,
+    externalEntropyAccess: false,
+    id,
     local: false,
-    options: null,
-    seal_wrap: false,
+    options: {},
+    sealWrap: false,
     type: 'system',
-    uuid: id,
-  };
+  });
 }
 
 const list = mountOperation(
   'mounts-list',
   'read',
-  { about: 'List the mounts', answers: answers.topLevelData(map(object(mountMembers))) },
+  { about: 'List the mounts', answers: answers.topLevelData(map(shownEntry.schema)) },
   ({ node, services }) => {
     const rows = services.mounts.list.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
     return topLevelDataReply(Object.fromEntries([...rows, ['sys/', systemJson(node)]]));
@@ -90,27 +93,24 @@ const list = mountOperation(
 const read = mountOperation(
   'mount-read',
   'read',
-  { about: 'Read a mount', answers: answers.topLevelData(object(mountMembers)) },
+  { about: 'Read a mount', answers: answers.topLevelData(shownEntry.schema) },
   ({ node, services }, call) => {
     const path = pathIn(call);
     return topLevelDataReply(path === 'sys' ? systemJson(node) : mountJson(mountAt(services.mounts.list, path)));
   },
 );
 
-/** Settings that are stored. @param time - makes the fields for TTLs, whose kind differs between the operations */
-const tuning = <Time extends Field>(time: (about: string) => Time) => ({
-  allowed_managed_keys: texts('Names of the managed keys that the mount may use'),
-  ciphertext_prefix: text('Prefix of ciphertexts, signatures and MACs', { shape: { examples: ['svc'] } }),
-  default_lease_ttl: time('Stored and returned, but has no effect'),
-  max_lease_ttl: time('Stored and returned, but has no effect'),
-});
-
 /** Fields that clients send and that have no effect on a transit engine. */
 const unused = {
   ...inertOfMount,
   ...unsupportedOfMount,
 } as const satisfies FieldSchema;
-const configFields = { ...tuning(duration), ...unused, options: ignoredField('any'), plugin_name: ignoredField('string') };
+const configFields = { ...tuning('duration'), ...unused, options: ignoredField('any'), plugin_name: ignoredField('string') };
+const fixedFields = {
+  local: bool('Stored and returned, but has no effect'),
+  seal_wrap: bool('Stored and returned, but has no effect'),
+  external_entropy_access: bool('Stored and returned, but has no effect'),
+};
 
 const enable = mountOperation(
   'mount-enable',
@@ -119,31 +119,26 @@ const enable = mountOperation(
     about: 'Mount an engine',
     takes: {
       type: text('Type of the engine', { required: true, oneOf: ['transit'] }),
-      description: text('Description for operators'),
+      description: storedFields.description,
       config: any('Settings of the mount', { members: configFields }),
-      options: textMap('Stored and returned, but has no effect'),
-      local: bool('Stored and returned, but has no effect'),
-      seal_wrap: bool('Stored and returned, but has no effect'),
-      external_entropy_access: bool('Stored and returned, but has no effect'),
+      options: storedFields.options,
+      ...fixedFields,
       plugin_name: ignoredField('string'),
       plugin_version,
     },
     answers: answers.written,
   },
-  async ({ services }, { values, warnings, ...call }) => {
+  async ({ services }, { values, path }) => {
     const config = fields(configFields, objectIn('config', values.config));
     await services.mounts.enable({
-      path: pathIn(call),
+      path: pathIn({ path }),
       type: values.type ?? '',
-      local: values.local,
-      sealWrap: values.seal_wrap,
-      externalEntropyAccess: values.external_entropy_access,
+      ...propertiesIn(fixedFields, values),
       ...tuningIn(config.values),
-      description: values.description,
-      options: values.options ?? {},
+      ...propertiesIn(storedFields, values),
     });
     const inVain = values.seal_wrap === true || values.external_entropy_access === true;
-    return writtenReply([...warnings, ...config.warnings, ...(inVain ? [noEffect] : [])]);
+    return writtenReply([...config.warnings, ...(inVain ? [noEffect] : [])]);
   },
 );
 
@@ -161,34 +156,23 @@ const readTuning = mountOperation(
   { about: 'Read the effective settings of a mount', answers: answers.topLevelData(tunedSchema) },
   ({ services }, call) => {
     const mount = mountAt(services.mounts.list, tunedPathIn(call));
-    const { limits } = services.registry;
-    // The effective values: for a TTL that is not set, the default of the node.
-    const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
-    return topLevelDataReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
+    const config = configJson(inForce(mount, services.registry.limits));
+    return topLevelDataReply({ ...config, description: mount.description, options: optionsJson(mount) });
   },
 );
 
-const tuneFields = {
-  ...tuning(lease),
-  ...unused,
-  description: text('Description for operators'),
-  options: textMap('Stored and returned, but has no effect'),
-};
+const tuneFields = { ...tuning('lease'), ...unused, ...storedFields };
 
 const tune = mountOperation(
   'mount-tune',
   'update',
   { about: 'Update settings of a mount; omitted fields keep their values', takes: tuneFields, answers: answers.written },
-  async ({ services }, { values, warnings, ...call }) => {
+  async ({ services }, { values, ...call }) => {
     const path = tunedPathIn(call);
     const before = services.mounts.list.find((mount) => mount.path === path)?.ciphertextPrefix;
-    await services.mounts.tune(path, {
-      ...tuningIn(values),
-      description: values.description,
-      ...(values.options !== undefined && { options: values.options }),
-    });
+    await services.mounts.tune(path, { ...tuningIn(values), ...propertiesIn(storedFields, values) });
     const isForgotten = before !== undefined && !alwaysTaken.has(before) && (values.ciphertext_prefix || before) !== before;
-    return writtenReply(isForgotten ? [...warnings, forgotten(before)] : warnings);
+    return writtenReply(isForgotten ? [forgotten(before)] : []);
   },
 );
 
@@ -199,10 +183,8 @@ const forgotten = (before: string): string =>
 
 /** Returns the settings in a request. An empty prefix means that no prefix is set. */
 const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof tuneFields>['values']): MountTuning => ({
-  allowedManagedKeys: values.allowed_managed_keys?.filter((name) => name !== ''),
+  ...propertiesIn(tuning('lease'), values),
   ciphertextPrefix: values.ciphertext_prefix || undefined,
-  defaultTtlS: values.default_lease_ttl,
-  maxTtlS: values.max_lease_ttl,
   inert: inertIn(inertOfMount, values),
 });
 
@@ -211,10 +193,7 @@ const disable = mountOperation(
   'mount-disable',
   'delete',
   { about: 'Unmount an engine and delete all its keys', answers: answers.written },
-  async ({ services }, call) => {
-    await services.mounts.disable(pathIn(call));
-    return noContentReply;
-  },
+  ({ services }, call) => services.mounts.disable(pathIn(call)),
 );
 
 const remount = mountOperation(
@@ -224,14 +203,14 @@ const remount = mountOperation(
     about: 'Move a mount, with its keys, to another path',
     takes: { from: text('Current path of the mount', { required: true }), to: text('New path of the mount', { required: true }) },
     answers: answers.data(object({ migration_id: string })),
+    sudo: true,
   },
-  async ({ services }, { values, warnings }) => {
+  async ({ services }, { values }) => {
     const [from, to] = [values.from, values.to].map((path) => (path ?? '').replace(/^\/|\/$/g, ''));
     if (!from || !to) throw new RequestError('invalid_request', 'both "from" and "to" must be given');
     const id = await services.mounts.remount({ from, to });
-    return dataReply({ migration_id: id }, warnings);
+    return dataReply({ migration_id: id });
   },
-  { sudo: true },
 );
 
 const moveSchema = object({
@@ -245,12 +224,11 @@ const remountStatus = mountOperation(
   'read',
   {
     about: 'Read the status of a mount move',
-    takes: { id: text('ID of the move', { required: true }) },
+    takes: { id: pathText('ID of the move') },
     answers: answers.data(moveSchema),
   },
-  ({ services }, call) => {
-    const move = services.mounts.move(pathParam(call, 'id'));
-    if (move === undefined) throw new RequestError('not_found', '');
+  ({ services }, { values }) => {
+    const move = found(services.mounts.move(values.id));
     const info = { source_mount: `${move.from}/`, target_mount: `${move.to}/`, status: 'success' };
     return dataReply({ migration_id: move.id, migration_info: info });
   },

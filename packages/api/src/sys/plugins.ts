@@ -24,7 +24,7 @@ const reload = guarded({
   capability: 'update',
   sudo: true,
   sameAs: () => byName,
-  run: ({ services }, { values, warnings }) => reloaded(services, mountsAsked(services, values), warnings),
+  run: ({ services }, { values }) => reloaded(services, mountsAsked(services, values)),
 });
 
 /** The same for newer command lines, which name the kind of the plugin in the path. */
@@ -40,16 +40,16 @@ const reloadByName = guarded({
   capability: 'update',
   sudo: true,
   sameAs: () => [...byName, 'sys/plugins/reload/backend'],
-  run({ services }, { values, warnings }) {
+  run({ services }, { values }) {
     const { type = '', name = '' } = values;
     if (!kinds.includes(type)) throw refusal(`no plugin of the kind ${printableName(type)} can be reloaded`);
-    return reloaded(services, mountsAsked(services, { plugin: name }), warnings);
+    return reloaded(services, mountsAsked(services, { plugin: name }));
   },
 });
 
-async function reloaded({ mounts }: Services, paths: readonly string[], warnings: readonly string[]): Promise<Reply> {
+async function reloaded({ mounts }: Services, paths: readonly string[]): Promise<Reply> {
   for (const path of new Set(paths)) await mounts.engines.get(path)?.reload();
-  return dataReply({ reload_id: randomUUID() }, warnings);
+  return dataReply({ reload_id: randomUUID() });
 }
 
 /** Returns the paths of the mounts to reload, given by type or by path. @throws RequestError `invalid_request` */

@@ -1,58 +1,32 @@
-import { canonicalPolicyName } from '@transitd/access';
+import { canonicalPolicyName, type Policies } from '@transitd/access';
 import {
   dataReply,
   type FieldSchema,
   integer,
   list,
-  noContentReply,
   object,
   orNull,
+  pathText,
   type Reply,
   string,
   text,
   texts,
   topLevelDataReply,
+  writtenReply,
 } from '@transitd/http';
-import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { checkGivenPaths } from '../operation/given-paths.ts';
-import {
-  type Call,
-  type GuardedOperation,
-  guarded,
-  none,
-  type OperationDescription,
-  type Params,
-  pathParam,
-  type Route,
-  type TypedCall,
-  withFields,
-} from '../operation/operation.ts';
+import { type Context, guarded, operationsOn, type Params, type Route } from '../operation/operation.ts';
 import { policySpellings } from '../operation/spellings.ts';
 
-function policyOperation<S extends FieldSchema = Record<never, never>>(
-  name: string,
-  capability: NonNullable<GuardedOperation['capability']>,
-  description: OperationDescription<S>,
-  run: (services: Services, call: TypedCall<S>) => Promise<Reply>,
-): GuardedOperation {
-  return {
-    name,
-    access: 'token',
-    capability,
-    ...description,
-    ...(description.takes !== undefined && 'name' in description.takes && { sameAs: atBothPaths }),
-    run: ({ services }, call) => withFields(description.takes ?? none<S>(), call, (typed) => run(services, typed)),
-  };
-}
+const policyOperation = operationsOn(({ services }: Context) => services.policies);
 
 /** Returns both paths of a policy; clients use either. */
 const atBothPaths = ({ name }: Params): readonly string[] => [`sys/policies/acl/${name}`, `sys/policy/${name}`];
 
 const names = { name: canonicalPolicyName };
 
-const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('Policy name, case-insensitive', { required: true });
+const name = pathText('Policy name, case-insensitive');
 
 const writeFields = {
   name,
@@ -61,48 +35,45 @@ const writeFields = {
 } as const satisfies FieldSchema;
 
 /** Older clients send the policy as `rules`. */
-async function write({ policies }: Services, { values, warnings, ...call }: TypedCall<typeof writeFields>): Promise<Reply> {
-  const name = nameIn(call);
-  const idle = await policies.write(name, values.policy || (values.rules ?? ''));
-  const all = [...warnings, ...idle, ...(call.written === call.path ? [] : [`policy name was converted to ${name}`])];
-  return all.length === 0 ? noContentReply : dataReply(null, all);
-}
-
-const writeEither: GuardedOperation = {
-  ...policyOperation(
-    'policy-write',
-    'update',
-    { about: 'Create or replace a policy', takes: writeFields, answers: answers.written },
-    write,
-  ),
-  parsesText: true,
-};
+const write = policyOperation(
+  'policy-write',
+  'update',
+  {
+    about: 'Create or replace a policy',
+    takes: writeFields,
+    answers: answers.written,
+    sameAs: atBothPaths,
+    parsesText: true,
+  },
+  async (policies, { values: { name, policy, rules = '' }, path, written }) => {
+    const idle = await policies.write(name, policy || rules);
+    return writtenReply(written === path ? idle : [...idle, `policy name was converted to ${name}`]);
+  },
+);
 
 const remove = policyOperation(
   'policy-delete',
   'delete',
-  { about: 'Delete a policy', takes: { name }, answers: answers.written },
-  async ({ policies }, call) => {
-    await policies.delete(nameIn(call));
-    return noContentReply;
-  },
+  { about: 'Delete a policy', takes: { name }, answers: answers.written, sameAs: atBothPaths },
+  (policies, { values }) => policies.delete(values.name),
 );
 
+const ofOne = { about: 'Read a policy', takes: { name }, sameAs: atBothPaths };
 const readAcl = policyOperation(
   'policy-read',
   'read',
-  { about: 'Read a policy', takes: { name }, answers: answers.data(object({ name: string, policy: string })) },
-  async ({ policies }, call) => dataReply({ name: nameIn(call), policy: await policies.read(nameIn(call)) }),
+  { ...ofOne, answers: answers.data(object({ name: string, policy: string })) },
+  async (policies, { values: { name } }) => dataReply({ name, policy: await policies.read(name) }),
 );
 
 const readOld = policyOperation(
   'policy-read',
   'read',
-  { about: 'Read a policy', takes: { name }, answers: answers.topLevelData(object({ name: string, rules: string })) },
-  async ({ policies }, call) => topLevelDataReply({ name: nameIn(call), rules: await policies.read(nameIn(call)) }),
+  { ...ofOne, answers: answers.topLevelData(object({ name: string, rules: string })) },
+  async (policies, { values: { name } }) => topLevelDataReply({ name, rules: await policies.read(name) }),
 );
 
-async function listTwice({ policies }: Services): Promise<Reply> {
+async function listTwice(policies: Policies): Promise<Reply> {
   const keys = await policies.list();
   return topLevelDataReply({ keys, policies: keys });
 }
@@ -112,11 +83,8 @@ const listed = {
   answers: answers.topLevelData(object({ keys: list(string), policies: list(string) })),
 };
 
-const listAcl = policyOperation(
-  'policy-list',
-  'list',
-  { about: 'List policy names', answers: answers.names },
-  async ({ policies }) => dataReply({ keys: await policies.list() }),
+const listAcl = policyOperation('policy-list', 'list', { about: 'List policy names', answers: answers.names }, async (policies) =>
+  dataReply({ keys: await policies.list() }),
 );
 
 /** Each path is compared with all rules of the policy. */
@@ -139,11 +107,11 @@ const check = guarded({
   capability: 'update',
   where: 'replica',
   parsesText: true,
-  run: async ({ services }, { values: { policy = '', paths = [] }, warnings }) => {
+  run: async ({ services }, { values: { policy = '', paths = [] } }) => {
     checkGivenPaths(paths, pathsMax);
     const { rules, notices, decisions } = await services.policies.check(policy, paths);
     const rows = decisions.map(({ path, capabilities, rule = null }) => ({ path, capabilities, rule }));
-    return dataReply({ rules, decisions: rows }, [...warnings, ...notices]);
+    return dataReply({ rules, decisions: rows }, notices);
   },
 });
 
@@ -153,11 +121,7 @@ export const policyRoutes: readonly Route[] = [
   {
     path: 'sys/policies/acl/*name',
     names,
-    operations: {
-      GET: readAcl,
-      POST: writeEither,
-      DELETE: remove,
-    },
+    operations: { GET: readAcl, POST: write, DELETE: remove },
   },
   {
     path: 'sys/policy',
@@ -169,11 +133,7 @@ export const policyRoutes: readonly Route[] = [
   {
     path: 'sys/policy/*name',
     names,
-    operations: {
-      GET: readOld,
-      POST: writeEither,
-      DELETE: remove,
-    },
+    operations: { GET: readOld, POST: write, DELETE: remove },
   },
   { path: 'sys/policies/check', operations: { POST: check } },
 ];

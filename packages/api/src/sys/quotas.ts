@@ -1,4 +1,4 @@
-import { type Quota, quotaMatches } from '@transitd/access';
+import { type Quota, type Quotas, quotaMatches } from '@transitd/access';
 import {
   any,
   bool,
@@ -7,46 +7,26 @@ import {
   dataReply,
   duration,
   type FieldSchema,
+  invalidField,
   type JsonValue,
   list as listOf,
-  noContentReply,
   number,
   object,
-  type Reply,
   RequestError,
   string,
   text,
   texts,
-  writtenReply,
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { printablePath } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import { inert } from '../operation/inert-fields.ts';
 import { memberSchemas, membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
-import {
-  type Call,
-  found,
-  type GuardedOperation,
-  guarded,
-  namesReply,
-  type OperationDescription,
-  pathParam,
-  type Route,
-  type TypedCall,
-} from '../operation/operation.ts';
+import { type Context, guarded, type Route } from '../operation/operation.ts';
 import { PathForms } from '../operation/path-forms.ts';
+import { recordOperations, recordRoutes } from '../operation/records.ts';
+import { shown } from '../operation/shown.ts';
 import { mountPathSpellings } from '../operation/spellings.ts';
-
-const quotaOperation = <S extends FieldSchema = Record<never, never>>(
-  name: string,
-  capability: NonNullable<GuardedOperation['capability']>,
-  description: OperationDescription<S>,
-  run: (services: Services, call: TypedCall<S>) => Promise<Reply>,
-): GuardedOperation => guarded({ name, capability, ...description, run: ({ services }, call) => run(services, call) });
-
-const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('Name of the quota', { required: true });
 
 /** Fields of a quota; its type is always the same. */
 const quotaFields = {
@@ -59,6 +39,8 @@ const quotaFields = {
   group_by: text('Apply the limit per client address or per token', { oneOf: ['ip', 'token'], default: 'ip' }),
 } as const satisfies FieldSchema;
 
+const writeFields = { type: text('Type of the quota; the same as in the path'), ...quotaFields } as const;
+
 const quotaJson = (quota: Quota): object =>
   sorted({ ...membersIn(quotaFields, quota), inheritable: quota.inheritable, name: quota.name, type: 'rate-limit' });
 
@@ -69,37 +51,32 @@ const quotaSchema = object(
   }),
 );
 
-const read = quotaOperation(
-  'quota-read',
-  'read',
-  { about: 'Read a quota', takes: { name }, answers: answers.data(quotaSchema) },
-  async ({ quotas }, call) => dataReply(quotaJson(found(await quotas.find(nameIn(call))))),
-);
-
-const list = quotaOperation('quota-list', 'list', { about: 'List quota names', answers: answers.names }, async ({ quotas }) =>
-  namesReply(await quotas.list()),
-);
-
-const description = {
-  about: 'Create a quota, or update the given fields of an existing one',
-  takes: { name, type: text('Type of the quota; the same as in the path'), ...quotaFields },
-  answers: answers.written,
-};
-
-const write = (forms: PathForms) =>
-  quotaOperation('quota-write', 'update', description, async (services, { values, warnings, ...call }) => {
-    const path = values.path === undefined ? undefined : await placeOf(services, forms.canonical(values.path.replace(/^\//, '')));
-    const present = await services.quotas.find(nameIn(call));
-    if ((values.role ?? present?.role ?? '') !== '') await requireRoleLogins(services, path ?? present?.path ?? '');
-    await services.quotas.write(nameIn(call), {
-      ...propertiesIn(quotaFields, values),
-      path,
-      rate: rateOf(values.rate),
-      intervalS: values.interval === 0 ? undefined : values.interval,
-      groupBy: groupOf(values.group_by),
-      inheritable: values.inheritable,
-    });
-    return writtenReply(warnings);
+const quotas = (forms: PathForms) =>
+  recordOperations<Context, typeof writeFields>({
+    noun: 'quota',
+    name: 'Name of the quota',
+    takes: writeFields,
+    shown: quotaSchema,
+    find: async ({ services }, name) => {
+      const quota = await services.quotas.find(name);
+      return quota && quotaJson(quota);
+    },
+    list: ({ services }) => services.quotas.list(),
+    write: async ({ services }, name, values) => {
+      const path =
+        values.path === undefined ? undefined : await placeOf(services, forms.canonical(values.path.replace(/^\//, '')));
+      const present = await services.quotas.find(name);
+      if ((values.role ?? present?.role ?? '') !== '') await requireRoleLogins(services, path ?? present?.path ?? '');
+      await services.quotas.write(name, {
+        ...propertiesIn(quotaFields, values),
+        path,
+        rate: rateOf(values.rate),
+        intervalS: values.interval === 0 ? undefined : values.interval,
+        groupBy: groupOf(values.group_by),
+        inheritable: values.inheritable,
+      });
+    },
+    delete: ({ services }, name) => services.quotas.delete(name),
   });
 
 function groupOf(value: string | undefined): Quota['groupBy'] | undefined {
@@ -112,11 +89,7 @@ function rateOf(value: JsonValue | undefined): number | undefined {
   if (value === undefined || value === null) return undefined;
   const rate =
     typeof value === 'number' ? value : typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
-  if (Number.isNaN(rate))
-    throw new RequestError(
-      'invalid_field',
-      'Field validation failed: error converting input for field "rate": expected a number',
-    );
+  if (Number.isNaN(rate)) throw invalidField('rate', 'expected a number');
   return rate;
 }
 
@@ -145,38 +118,20 @@ async function requireRoleLogins({ logins }: Services, path: string): Promise<vo
     );
 }
 
-const remove = quotaOperation(
-  'quota-delete',
-  'delete',
-  { about: 'Delete a quota', takes: { name }, answers: answers.written },
-  async ({ quotas }, call) => {
-    await quotas.delete(nameIn(call));
-    return noContentReply;
-  },
-);
-
-const configSchema = object({
-  absolute_rate_limit_exempt_paths: listOf(string),
-  enable_rate_limit_audit_logging: boolean,
-  enable_rate_limit_response_headers: boolean,
-  rate_limit_exempt_paths: listOf(string),
+const shownConfig = shown<Quotas['config']>({
+  absolute_rate_limit_exempt_paths: [listOf(string), () => []],
+  enable_rate_limit_audit_logging: [boolean, ({ auditLogging }) => auditLogging],
+  enable_rate_limit_response_headers: [boolean, ({ responseHeaders }) => responseHeaders],
+  rate_limit_exempt_paths: [listOf(string), ({ exemptPaths }) => exemptPaths],
 });
 
-const readConfig = quotaOperation(
-  'quota-config-read',
-  'read',
-  { about: 'Read the global quota settings', answers: answers.data(configSchema) },
-  async ({ quotas }) => {
-    const { responseHeaders, exemptPaths, auditLogging } = quotas.config;
-    const data = {
-      absolute_rate_limit_exempt_paths: [],
-      enable_rate_limit_audit_logging: auditLogging,
-      enable_rate_limit_response_headers: responseHeaders,
-      rate_limit_exempt_paths: exemptPaths,
-    };
-    return dataReply(data);
-  },
-);
+const readConfig = guarded({
+  name: 'quota-config-read',
+  capability: 'read',
+  about: 'Read the global quota settings',
+  answers: answers.data(shownConfig.schema),
+  run: ({ services }) => dataReply(shownConfig.json(services.quotas.config)),
+});
 
 const configFields = {
   enable_rate_limit_response_headers: bool('Return rate limit headers'),
@@ -185,30 +140,25 @@ const configFields = {
 };
 
 const writeConfig = (forms: PathForms) =>
-  quotaOperation(
-    'quota-config-write',
-    'update',
-    {
-      about: 'Update the global quota settings; omitted fields keep their values',
-      takes: configFields,
-      answers: answers.written,
-    },
-    async ({ quotas }, { values, warnings }) => {
-      await quotas.configure({
+  guarded({
+    name: 'quota-config-write',
+    capability: 'update',
+    about: 'Update the global quota settings; omitted fields keep their values',
+    takes: configFields,
+    answers: answers.written,
+    run: ({ services }, { values }) =>
+      services.quotas.configure({
         responseHeaders: values.enable_rate_limit_response_headers,
         auditLogging: values.enable_rate_limit_audit_logging,
         exemptPaths: values.rate_limit_exempt_paths?.map((path) => forms.canonical(path)),
-      });
-      return writtenReply(warnings);
-    },
-  );
+      }),
+  });
 
 /** Routes of rate limit quotas. @param routes - returns all routes, which define the canonical forms of paths */
 export function quotaRoutes(routes: () => readonly Route[]): readonly Route[] {
   const forms = new PathForms(routes);
   return [
     { path: 'sys/quotas/config', operations: { GET: readConfig, POST: writeConfig(forms) } },
-    { path: 'sys/quotas/rate-limit', operations: { LIST: list } },
-    { path: 'sys/quotas/rate-limit/:name', operations: { GET: read, POST: write(forms), DELETE: remove } },
+    ...recordRoutes('sys/quotas/rate-limit', 'quota', quotas(forms)),
   ];
 }

@@ -1,4 +1,4 @@
-import { type ServerState, serverIdOf } from '@transitd/cluster';
+import { type Cluster, type ServerState, serverIdOf } from '@transitd/cluster';
 import {
   bool,
   boolean,
@@ -8,6 +8,7 @@ import {
   ignoredField,
   int,
   integer,
+  type JsonSchema,
   list,
   map,
   object,
@@ -17,77 +18,69 @@ import {
 } from '@transitd/http';
 import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
-import { propertiesIn } from '../operation/kept-fields.ts';
+import { changesIn, memberSchemas, membersIn } from '../operation/kept-fields.ts';
 import { guardedOnSecondary, type Route } from '../operation/operation.ts';
+import { shown } from '../operation/shown.ts';
 import { durationText, secondsText } from './duration-text.ts';
 import { requireCluster } from './raft.ts';
+
+/** A member, and what the health of all of them was decided from. */
+interface ServerView {
+  readonly server: ServerState;
+  readonly id: string;
+  readonly cluster: Cluster;
+}
+
+const shownServer = shown<ServerView>({
+  id: [string, ({ id }) => id],
+  name: [string, ({ server: { member } }) => member.name],
+  address: [string, ({ server: { member } }) => member.clusterAddress],
+  node_status: [{ enum: ['alive', 'failed'] }, ({ server: { alive } }) => (alive ? 'alive' : 'failed')],
+  last_contact: [string, ({ server: { silentMs } }) => secondsText(silentMs)],
+  last_term: [integer, ({ server: { lastTerm } }) => lastTerm],
+  last_index: [integer, ({ server: { lastIndex } }) => lastIndex],
+  healthy: [boolean, ({ server: { healthy } }) => healthy],
+  'stable_since?': [time, ({ server: { member }, cluster }) => cluster.autopilot.stableSince(member.id)?.toISOString()],
+  status: [{ enum: ['leader', 'voter', 'non-voter'] }, ({ server: { role } }) => role],
+  version: [
+    string,
+    ({ server: { role, member }, cluster }) =>
+      role === 'leader' ? version : (cluster.standbys.report(member.id)?.version ?? ''),
+  ],
+  node_type: [{ enum: ['voter', 'non-voter'] }, ({ server: { role } }) => (role === 'non-voter' ? role : 'voter')],
+});
+
+interface StateView {
+  readonly healthy: boolean;
+  readonly failureTolerance: number;
+  readonly servers: readonly ServerView[];
+}
+
+const idsOf = ({ servers }: StateView, only: (role: ServerState['role']) => boolean): readonly string[] =>
+  servers.filter(({ server }) => only(server.role)).map(({ id }) => id);
+
+const shownState = shown<StateView>({
+  healthy: [boolean, ({ healthy }) => healthy],
+  failure_tolerance: [integer, ({ failureTolerance }) => failureTolerance],
+  leader: [string, (state) => idsOf(state, (role) => role === 'leader')[0] ?? ''],
+  voters: [list(string), (state) => idsOf(state, (role) => role !== 'non-voter')],
+  non_voters: [list(string), (state) => idsOf(state, (role) => role === 'non-voter')],
+  servers: [map(shownServer.schema), ({ servers }) => Object.fromEntries(servers.map((one) => [one.id, shownServer.json(one)]))],
+});
 
 const autopilotState = guardedOnSecondary({
   use: 'reads',
   name: 'raft-autopilot-state',
   about: 'Read the health of the members, as known to the active node',
-  answers: answers.data(
-    object({
-      healthy: boolean,
-      failure_tolerance: integer,
-      leader: string,
-      voters: list(string),
-      non_voters: list(string),
-      servers: map(
-        object(
-          {
-            id: string,
-            name: string,
-            address: string,
-            node_status: { enum: ['alive', 'failed'] },
-            last_contact: string,
-            last_term: integer,
-            last_index: integer,
-            healthy: boolean,
-            status: { enum: ['leader', 'voter', 'non-voter'] },
-            version: string,
-            node_type: { enum: ['voter', 'non-voter'] },
-          },
-          { stable_since: time },
-        ),
-      ),
-    }),
-  ),
+  answers: answers.data(shownState.schema),
   capability: 'read',
   where: 'leader',
   run: async (node) => {
     const cluster = requireCluster(node);
-    const { healthy, failureTolerance, servers } = await cluster.autopilot.evaluate();
-    const members = servers.map(({ member }) => member);
-    const names = (only: (server: ServerState) => boolean) =>
-      servers.filter(only).map(({ member }) => serverIdOf(members, member));
-    const states = servers.map((server) => {
-      const { member, role, alive, silentMs, lastTerm, lastIndex } = server;
-      const state = {
-        id: serverIdOf(members, member),
-        name: member.name,
-        address: member.clusterAddress,
-        node_status: alive ? 'alive' : 'failed',
-        last_contact: secondsText(silentMs),
-        last_term: lastTerm,
-        last_index: lastIndex,
-        healthy: server.healthy,
-        stable_since: cluster.autopilot.stableSince(member.id)?.toISOString(),
-        status: role,
-        version: role === 'leader' ? version : (cluster.standbys.report(member.id)?.version ?? ''),
-        node_type: role === 'non-voter' ? 'non-voter' : 'voter',
-      };
-      return [state.id, state] as const;
-    });
-    const data = {
-      healthy,
-      failure_tolerance: failureTolerance,
-      leader: names(({ role }) => role === 'leader')[0] ?? '',
-      voters: names(({ role }) => role !== 'non-voter'),
-      non_voters: names(({ role }) => role === 'non-voter'),
-      servers: Object.fromEntries(states),
-    };
-    return dataReply(data);
+    const state = await cluster.autopilot.evaluate();
+    const members = state.servers.map(({ member }) => member);
+    const servers = state.servers.map((server) => ({ server, id: serverIdOf(members, server.member), cluster }));
+    return dataReply(shownState.json({ ...state, servers }));
   },
 });
 
@@ -106,31 +99,25 @@ const settingsFields = {
   disable_upgrade_migration: ignoredField('bool'),
 } as const satisfies FieldSchema;
 
+const isDuration = (name: string): boolean => settingsFields[name as keyof typeof settingsFields].kind === 'duration';
+
+/** Durations are texts here, as in the peers. */
+const settingsSchemas = Object.entries(memberSchemas(settingsFields)).map(([name, schema]): [string, JsonSchema] => [
+  name,
+  isDuration(name) ? string : schema,
+]);
+
 const readSettings = guardedOnSecondary({
   use: 'reads',
   name: 'raft-autopilot-configuration-read',
   about: 'Read the autopilot settings',
-  answers: answers.data(
-    object({
-      cleanup_dead_servers: boolean,
-      dead_server_last_contact_threshold: string,
-      last_contact_threshold: string,
-      max_trailing_logs: integer,
-      min_quorum: integer,
-      server_stabilization_time: string,
-    }),
-  ),
+  answers: answers.data(object(Object.fromEntries(settingsSchemas))),
   capability: 'read',
   run: async (node) => {
-    const settings = await requireCluster(node).autopilot.settings();
-    return dataReply({
-      cleanup_dead_servers: settings.cleanupDeadServers,
-      dead_server_last_contact_threshold: durationText(settings.deadServerLastContactThreshold),
-      last_contact_threshold: durationText(settings.lastContactThreshold),
-      max_trailing_logs: settings.maxTrailingLogs,
-      min_quorum: settings.minQuorum,
-      server_stabilization_time: durationText(settings.serverStabilizationTime),
-    });
+    const members = Object.entries(membersIn(settingsFields, await requireCluster(node).autopilot.settings()));
+    return dataReply(
+      Object.fromEntries(members.map(([name, value]) => [name, isDuration(name) ? durationText(Number(value)) : value])),
+    );
   },
 });
 
@@ -141,14 +128,13 @@ const writeSettings = guardedOnSecondary({
   takes: settingsFields,
   answers: answers.written,
   capability: 'update',
-  run: async (node, { values, warnings }) => {
-    const given = Object.entries(propertiesIn(settingsFields, values)).filter(([, value]) => value !== undefined);
-    await requireCluster(node).autopilot.change(Object.fromEntries(given));
+  run: async (node, { values }) => {
+    await requireCluster(node).autopilot.change(changesIn(settingsFields, values));
     const ineffective =
       values.server_stabilization_time === undefined
         ? []
         : ['server_stabilization_time is stored but has no effect: a new server becomes a voter as soon as it has caught up'];
-    return writtenReply([...warnings, ...ineffective]);
+    return writtenReply(ineffective);
   },
 });
 

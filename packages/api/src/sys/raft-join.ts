@@ -7,7 +7,7 @@ import {
   type JsonSchema,
   map,
   object,
-  type Reply,
+  plainReply,
   RequestError,
   text,
 } from '@transitd/http';
@@ -20,8 +20,6 @@ function requireDesk(node: Node): Node['joinDesk'] {
   refuseEtcd(node);
   return node.joinDesk;
 }
-
-const plainReply = (body: object): Reply => ({ status: 200, json: body });
 
 /** Joins this node to a cluster. It needs no token, since no token exists yet. Instead the node proves that it has the seal key. */
 const join = open({

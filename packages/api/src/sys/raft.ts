@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { type Cluster, fingerprintOf, type MemberOperations } from '@transitd/cluster';
-import { boolean, dataReply, integer, list, object, RequestError, string, text, writtenReply } from '@transitd/http';
+import { type Cluster, fingerprintOf } from '@transitd/cluster';
+import { boolean, dataReply, integer, list, object, RequestError, string, text } from '@transitd/http';
 import type { Node, RaftMember } from '@transitd/node';
 import { votersOf } from '@transitd/raft-core';
 import * as answers from '../operation/answers.ts';
@@ -61,10 +61,10 @@ const soleMember = (config: Node['config'], { replica }: Pick<RaftMember, 'repli
 
 /** Makes an operation that changes one member, named by `server_id`. */
 const memberChange = (
+  change: 'remove' | 'promote' | 'demote',
   name: string,
   about: string,
-  change: (operator: MemberOperations, serverId: string) => Promise<void>,
-  rest: Pick<GuardedOperation, 'endsLeadership'>,
+  ending: Pick<GuardedOperation, 'endsLeadership'> = {},
 ): GuardedOperation =>
   guardedOnSecondary({
     name,
@@ -73,12 +73,12 @@ const memberChange = (
     takes: { server_id: text('`id` of the node, or its name', { required: true }) },
     answers: answers.written,
     capability: 'update',
-    ...rest,
-    run: async (node, { values, warnings }) => {
-      await change(requireCluster(node).operator, values.server_id ?? '');
-      return writtenReply(warnings);
-    },
+    ...ending,
+    run: (node, { values }) => requireCluster(node).operator[change](values.server_id ?? ''),
   });
+const removePeer = memberChange('remove', 'raft-remove-peer', 'Remove a member from the cluster', { endsLeadership: true });
+const promote = memberChange('promote', 'raft-promote', 'Promote a non-voter to voter');
+const demote = memberChange('demote', 'raft-demote', 'Demote a voter to non-voter', { endsLeadership: true });
 
 /**
  * Returns the other members, with the operations that change them.
@@ -93,22 +93,6 @@ export function requireCluster(node: Node): Cluster {
     );
   return cluster;
 }
-
-const removePeer = memberChange(
-  'raft-remove-peer',
-  'Remove a member from the cluster',
-  (operator, serverId) => operator.remove(serverId),
-  { endsLeadership: true },
-);
-const promote = memberChange(
-  'raft-promote',
-  'Promote a non-voter to voter',
-  (operator, serverId) => operator.promote(serverId),
-  {},
-);
-const demote = memberChange('raft-demote', 'Demote a voter to non-voter', (operator, serverId) => operator.demote(serverId), {
-  endsLeadership: true,
-});
 
 /** Reads the progress of a rotation of the CA that signs node certificates. */
 const authorityStatus = guarded({
@@ -135,10 +119,7 @@ const rotateAuthority = guarded({
   answers: answers.written,
   capability: 'update',
   sudo: true,
-  run: async ({ node }) => {
-    await requireCluster(node).rotation.begin();
-    return writtenReply([]);
-  },
+  run: ({ node }) => requireCluster(node).rotation.begin(),
 });
 
 /** Routes of cluster members and of the CA rotation. Clients send an operation token by POST, also to read the members. */

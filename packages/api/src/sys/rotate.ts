@@ -6,11 +6,9 @@ import {
   credential,
   dataReply,
   duration,
-  type FieldSchema,
   int,
   integer,
   list,
-  noContentReply,
   number,
   object,
   type Reply,
@@ -18,26 +16,17 @@ import {
   string,
   time,
   topLevelDataReply,
-  writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
-import { type GuardedOperation, guarded, type OperationDescription, type Route, type TypedCall } from '../operation/operation.ts';
+import { changesIn, memberSchemas, membersIn } from '../operation/kept-fields.ts';
+import { type Context, type GuardedOperation, operationsOn, type Route, type TypedCall } from '../operation/operation.ts';
+import { shown } from '../operation/shown.ts';
 
-const barrierOperation = <S extends FieldSchema = Record<never, never>>(
-  name: string,
-  capability: 'read' | 'update' | 'delete',
-  description: OperationDescription<S>,
-  run: (barrier: Barrier, call: TypedCall<S>) => Promise<Reply> | Reply,
-): GuardedOperation =>
-  guarded({
-    name,
-    capability,
-    sudo: capability !== 'read',
-    ...description,
-    run: ({ node }, call) => run(node.requireMember().barrier, call),
-  });
+const barrierOf = ({ node }: Context): Barrier => node.requireMember().barrier;
+const barrierRead = operationsOn(barrierOf);
+const barrierChange = operationsOn(barrierOf, { sudo: true });
 
-const keyStatus = barrierOperation(
+const keyStatus = barrierRead(
   'key-status',
   'read',
   {
@@ -50,36 +39,27 @@ const keyStatus = barrierOperation(
   },
 );
 
-const rotate = barrierOperation(
-  'rotate',
-  'update',
-  { about: 'Rotate the encryption key', answers: answers.written },
-  async (barrier, { warnings }) => {
-    await barrier.rotation.rotate();
-    return writtenReply(warnings);
-  },
-);
-
-const readRotation = barrierOperation(
-  'rotate-config-read',
-  'read',
-  {
-    about: 'Read the settings of automatic key rotation',
-    answers: answers.topLevelData(object({ enabled: boolean, max_operations: integer, interval: number })),
-  },
-  async (barrier) => {
-    const { enabled, maxOperations, intervalMs } = await barrier.rotation.config();
-    return topLevelDataReply({ enabled, max_operations: maxOperations, interval: intervalMs / 1000 });
-  },
+const rotate = barrierChange('rotate', 'update', { about: 'Rotate the encryption key', answers: answers.written }, (barrier) =>
+  barrier.rotation.rotate(),
 );
 
 const rotationFields = {
   enabled: bool('Rotate the encryption key automatically'),
   max_operations: int('Rotate after this number of encryptions', { min: 0 }),
-  interval: duration('Rotate after this time; 0 for never'),
+  interval: duration('Rotate after this time; 0 for never', { property: 'intervalMs' }),
 };
 
-const writeRotation = barrierOperation(
+const readRotation = barrierRead(
+  'rotate-config-read',
+  'read',
+  {
+    about: 'Read the settings of automatic key rotation',
+    answers: answers.topLevelData(object({ ...memberSchemas(rotationFields), interval: number })),
+  },
+  async (barrier) => topLevelDataReply(membersIn(rotationFields, await barrier.rotation.config())),
+);
+
+const writeRotation = barrierChange(
   'rotate-config-write',
   'update',
   {
@@ -87,72 +67,52 @@ const writeRotation = barrierOperation(
     takes: rotationFields,
     answers: answers.written,
   },
-  async (barrier, { values, warnings }) => {
-    const present = await barrier.rotation.config();
-    await barrier.rotation.setConfig({
-      enabled: values.enabled ?? present.enabled,
-      maxOperations: values.max_operations ?? present.maxOperations,
-      intervalMs: values.interval === undefined ? present.intervalMs : values.interval * 1000,
-    });
-    return writtenReply(warnings);
-  },
+  async (barrier, { values }) =>
+    barrier.rotation.setConfig({ ...(await barrier.rotation.config()), ...changesIn(rotationFields, values) }),
 );
 
-const rekeyStatusData = ({ rekey, sealStatus }: Barrier): object => {
-  const { started, nonce, t, n, progress, verificationRequired } = rekey.status;
-  const required = started ? rekey.status.required : sealStatus.t;
-  return { started, nonce, t, n, progress, required, verification_required: verificationRequired };
-};
+const shownStatus = shown<Barrier>({
+  started: [boolean, ({ rekey }) => rekey.status.started],
+  nonce: [string, ({ rekey }) => rekey.status.nonce],
+  t: [integer, ({ rekey }) => rekey.status.t],
+  n: [integer, ({ rekey }) => rekey.status.n],
+  progress: [integer, ({ rekey }) => rekey.status.progress],
+  required: [integer, ({ rekey, sealStatus }) => (rekey.status.started ? rekey.status.required : sealStatus.t)],
+  verification_required: [boolean, ({ rekey }) => rekey.status.verificationRequired],
+});
 
-const statusMembers = {
-  started: boolean,
-  nonce: string,
-  t: integer,
-  n: integer,
-  progress: integer,
-  required: integer,
-  verification_required: boolean,
-};
-const statusSchema = object(statusMembers);
-
-const rekeyStatus = barrierOperation(
+const rekeyStatus = barrierRead(
   'rekey-status',
   'read',
-  { about: 'Read the progress of the root key rotation', answers: answers.data(statusSchema) },
-  (barrier) => dataReply(rekeyStatusData(barrier)),
+  { about: 'Read the progress of the root key rotation', answers: answers.data(shownStatus.schema) },
+  (barrier) => dataReply(shownStatus.json(barrier)),
 );
 
 const startFields = {
-  secret_shares: int('Number of new key shares', { required: true, min: 1, max: 255 }),
-  secret_threshold: int('Number of new key shares required', { required: true, min: 1, max: 255 }),
+  secret_shares: int('Number of new key shares', { required: true, min: 1, max: 255, property: 'shares' }),
+  secret_threshold: int('Number of new key shares required', { required: true, min: 1, max: 255, property: 'threshold' }),
   require_verification: bool('Put the new shares into effect only after they were submitted once for verification', {
     default: false,
   }),
 };
 
-const rekeyStart = barrierOperation(
+const rekeyStart = barrierChange(
   'rekey-start',
   'update',
-  { about: 'Start a rotation of the root key and its shares', takes: startFields, answers: answers.data(statusSchema) },
-  async (barrier, { values, warnings }) => {
-    await barrier.rekey.start({
-      shares: values.secret_shares ?? 0,
-      threshold: values.secret_threshold ?? 0,
-      requireVerification: values.require_verification ?? false,
-    });
-    return dataReply(rekeyStatusData(barrier), warnings);
+  { about: 'Start a rotation of the root key and its shares', takes: startFields, answers: answers.data(shownStatus.schema) },
+  async (barrier, { values }) => {
+    const none = { shares: 0, threshold: 0, requireVerification: false };
+    await barrier.rekey.start({ ...none, ...changesIn(startFields, values) });
+    return dataReply(shownStatus.json(barrier));
   },
 );
 
 /** Cancels the rotation. It requires `sudo`, so the nonce is not needed. */
-const rekeyCancel = barrierOperation(
+const rekeyCancel = barrierChange(
   'rekey-cancel',
   'delete',
   { about: 'Cancel the root key rotation', answers: answers.written },
-  async (barrier) => {
-    await barrier.rekey.cancel('privileged');
-    return noContentReply;
-  },
+  (barrier) => barrier.rekey.cancel('privileged'),
 );
 
 const shareFields = {
@@ -176,18 +136,18 @@ const newShares = object(
   { verification_nonce: string },
 );
 
-const rekeyUpdate = barrierOperation(
+const rekeyUpdate = barrierChange(
   'rekey-update',
   'update',
   {
     about: 'Submit a current key share; the last required share returns the new shares',
     takes: shareFields,
-    answers: answers.data({ anyOf: [statusSchema, newShares] }),
+    answers: answers.data({ anyOf: [shownStatus.schema, newShares] }),
   },
-  async (barrier, { values, warnings }) => {
+  async (barrier, { values }) => {
     const given = shareIn(values);
     const step = await barrier.rekey.update(given).finally(() => given.share.fill(0));
-    if (!step.complete) return dataReply(rekeyStatusData(barrier), warnings);
+    if (!step.complete) return dataReply(shownStatus.json(barrier));
     const data = {
       complete: true,
       nonce: given.nonce,
@@ -196,50 +156,46 @@ const rekeyUpdate = barrierOperation(
       verification_required: step.verificationNonce !== undefined,
       ...(step.verificationNonce !== undefined && { verification_nonce: step.verificationNonce }),
     };
-    const more = step.inForce === 'unknown' ? ['whether the new shares are in force is unknown: keep both sets'] : [];
-    return dataReply(data, [...warnings, ...more]);
+    return dataReply(data, step.inForce === 'unknown' ? ['whether the new shares are in force is unknown: keep both sets'] : []);
   },
 );
 
-const rekeyVerify = barrierOperation(
+const rekeyVerify = barrierChange(
   'rekey-verify',
   'update',
   {
     about: 'Submit a new key share for verification',
     takes: shareFields,
-    answers: answers.data(object({ ...statusMembers, complete: boolean })),
+    answers: answers.data(object({ ...shownStatus.schema.properties, complete: boolean })),
   },
-  async (barrier, { values, warnings }) => {
+  async (barrier, { values }) => {
     const given = shareIn(values);
     const { complete } = await barrier.rekey.verify(given).finally(() => given.share.fill(0));
-    return dataReply({ ...rekeyStatusData(barrier), complete, nonce: given.nonce }, warnings);
+    return dataReply({ ...shownStatus.json(barrier), complete, nonce: given.nonce });
   },
 );
 
 const verificationMembers = { started: boolean, nonce: string, t: integer, n: integer, progress: integer };
 const verificationAnswer = answers.data(object(verificationMembers));
 
-const verificationReply = ({ verifying, nonce, t, n, progress }: RekeyStatus, warnings: readonly string[]): Reply =>
-  dataReply(
-    verifying ? { started: true, nonce, t, n, progress } : { started: false, nonce: '', t: 0, n: 0, progress: 0 },
-    warnings,
-  );
+const verificationReply = ({ verifying, nonce, t, n, progress }: RekeyStatus): Reply =>
+  dataReply(verifying ? { started: true, nonce, t, n, progress } : { started: false, nonce: '', t: 0, n: 0, progress: 0 });
 
-const verificationStatus = barrierOperation(
+const verificationStatus = barrierRead(
   'rekey-verification-status',
   'read',
   { about: 'Read the progress of the verification of new key shares', answers: verificationAnswer },
-  ({ rekey }, { warnings }) => verificationReply(rekey.status, warnings),
+  ({ rekey }) => verificationReply(rekey.status),
 );
 
-const verificationCancel = barrierOperation(
+const verificationCancel = barrierChange(
   'rekey-verification-cancel',
   'delete',
   {
     about: 'Discard the shares submitted for verification; the rotation continues, and the verification has a new nonce',
     answers: verificationAnswer,
   },
-  async ({ rekey }, { warnings }) => verificationReply(await rekey.restartVerification(), warnings),
+  async ({ rekey }) => verificationReply(await rekey.restartVerification()),
 );
 
 /** Returns the operation for the paths of recovery shares. A seal whose shares unseal has none. */

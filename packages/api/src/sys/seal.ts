@@ -13,64 +13,51 @@ import {
   noContentReply,
   notInitialized,
   object,
+  plainReply,
   type Reply,
   RequestError,
   string,
-  writtenReply,
 } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
+import { changesIn } from '../operation/kept-fields.ts';
 import { guarded, open, type Route } from '../operation/operation.ts';
-
-/** Returns a reply without the envelope, as clients of these endpoints expect. */
-const plainReply = (body: object): Reply => ({ status: 200, json: body });
+import { shown } from '../operation/shown.ts';
 
 /** Properties of a provider that fails. */
 const backendFailure = { unhealthy_since: string, failure: string };
 
-/** Returns the seal status as a reply. @param warning - why the request had no effect, or not yet the full one */
-function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, warning?: string): Reply {
-  const cluster = node.member?.clusterName;
-  return plainReply({
-    type: status.type,
-    initialized: status.initialized,
-    sealed: status.sealed,
-    t: status.t,
-    n: status.n,
-    progress: status.progress,
-    nonce: status.nonce,
-    version,
-    build_date: '',
-    migration: status.migration,
-    ...(cluster !== undefined && { cluster_name: cluster.name, cluster_id: cluster.id }),
-    recovery_seal: status.recoverySeal,
-    storage_type: node.config.storage.type,
-    removed_from_cluster: node.removed,
-    ...(warning !== undefined && { warnings: [warning] }),
-  });
+interface SealView {
+  readonly node: Node;
+  readonly status: SealStatus;
+  /** Why the request had no effect, or not yet the full one. */
+  readonly warning?: string | undefined;
 }
 
-const sealStatusAnswer = answers.plain(
-  object(
-    {
-      type: string,
-      initialized: boolean,
-      sealed: boolean,
-      t: { ...integer, description: 'Key shares required to unseal' },
-      n: { ...integer, description: 'Total number of key shares' },
-      progress: integer,
-      nonce: string,
-      version: string,
-      build_date: string,
-      migration: { ...boolean, description: 'The seal is to be replaced by the configured one' },
-      recovery_seal: boolean,
-      storage_type: constant('raft', 'etcd'),
-      removed_from_cluster: boolean,
-    },
-    { cluster_name: string, cluster_id: string, warnings: list(string) },
-  ),
-);
+const shownSeal = shown<SealView>({
+  type: [string, ({ status }) => status.type],
+  initialized: [boolean, ({ status }) => status.initialized],
+  sealed: [boolean, ({ status }) => status.sealed],
+  t: [{ ...integer, description: 'Key shares required to unseal' }, ({ status }) => status.t],
+  n: [{ ...integer, description: 'Total number of key shares' }, ({ status }) => status.n],
+  progress: [integer, ({ status }) => status.progress],
+  nonce: [string, ({ status }) => status.nonce],
+  version: [string, () => version],
+  build_date: [string, () => ''],
+  migration: [{ ...boolean, description: 'The seal is to be replaced by the configured one' }, ({ status }) => status.migration],
+  'cluster_name?': [string, ({ node }) => node.member?.clusterName?.name],
+  'cluster_id?': [string, ({ node }) => node.member?.clusterName?.id],
+  recovery_seal: [boolean, ({ status }) => status.recoverySeal],
+  storage_type: [constant('raft', 'etcd'), ({ node }) => node.config.storage.type],
+  removed_from_cluster: [boolean, ({ node }) => node.removed],
+  'warnings?': [list(string), ({ warning }) => (warning === undefined ? undefined : [warning])],
+});
+
+const sealStatusReply = (node: Node, status: SealStatus = node.sealStatus, warning?: string): Reply =>
+  plainReply(shownSeal.json({ node, status, warning }));
+
+const sealStatusAnswer = answers.plain(shownSeal.schema);
 
 const sealStatus = open({
   name: 'seal-status',
@@ -121,14 +108,18 @@ const isGiven = (value: JsonValue | undefined): boolean =>
 
 const encrypted = any('Not supported; must be empty');
 
+const shareFields = {
+  secret_shares: int('Number of key shares of a `shamir` seal', { min: 0, max: 255 }),
+  secret_threshold: int('Number of key shares required to unseal', { min: 0, max: 255 }),
+  recovery_shares: int('Number of recovery shares of an auto-unseal seal', { min: 0, max: 255 }),
+  recovery_threshold: int('Number of recovery shares required', { min: 0, max: 255 }),
+};
+
 const initialize = open({
   name: 'init',
   about: 'Initialize the cluster: create the root key, its shares and the initial root token',
   takes: {
-    secret_shares: int('Number of key shares of a `shamir` seal', { min: 0, max: 255 }),
-    secret_threshold: int('Number of key shares required to unseal', { min: 0, max: 255 }),
-    recovery_shares: int('Number of recovery shares of an auto-unseal seal', { min: 0, max: 255 }),
-    recovery_threshold: int('Number of recovery shares required', { min: 0, max: 255 }),
+    ...shareFields,
     stored_shares: ignoredField('int'),
     pgp_keys: encrypted,
     recovery_pgp_keys: encrypted,
@@ -144,12 +135,7 @@ const initialize = open({
   run: async (node, { values }) => {
     const pgp = pgpMembers.find((name) => isGiven(values[name]));
     if (pgp !== undefined) throw new RequestError('invalid_request', `${pgp} is not supported: shares are returned unencrypted`);
-    const { kind, shares, rootToken } = await node.initialize({
-      ...(values.secret_shares !== undefined && { secretShares: values.secret_shares }),
-      ...(values.secret_threshold !== undefined && { secretThreshold: values.secret_threshold }),
-      ...(values.recovery_shares !== undefined && { recoveryShares: values.recovery_shares }),
-      ...(values.recovery_threshold !== undefined && { recoveryThreshold: values.recovery_threshold }),
-    });
+    const { kind, shares, rootToken } = await node.initialize(changesIn(shareFields, values));
     const hex = shares.map((share) => share.toString('hex'));
     const base64 = shares.map((share) => share.toString('base64'));
     for (const share of shares) share.fill(0);
@@ -200,10 +186,7 @@ const seal = guarded({
   sudo: true,
   where: 'here',
   whenSealed: noContentReply,
-  run: async ({ node }, { warnings }) => {
-    await node.seal();
-    return writtenReply(warnings);
-  },
+  run: ({ node }) => node.seal(),
 });
 
 /** Routes that initialize, seal and unseal this node. */

@@ -4,6 +4,7 @@ import {
   integer,
   list,
   object,
+  plainReply,
   type Reply,
   RequestError,
   string,
@@ -36,15 +37,14 @@ const leader = open({
     const leading = isSelf
       ? { apiAddress: node.apiAddress, clusterAddress: node.config.cluster_addr ?? '' }
       : node.member?.peers?.activeMember;
-    const body = {
+    return plainReply({
       ha_enabled: true,
       ...(isSelf && { is_self: true, active_time: node.activeSince?.toISOString() }),
       ...(leading && { leader_address: leading.apiAddress }),
       ...(leading && leading.clusterAddress !== '' && { leader_cluster_address: leading.clusterAddress }),
       raft_committed_index: status.commitIndex,
       raft_applied_index: status.appliedIndex,
-    };
-    return { status: 200, json: body };
+    });
   },
 });
 
@@ -62,7 +62,7 @@ export async function metricsReply(metrics: RenderedMetrics, format: string): Pr
     };
   }
   if (format !== '') throw new RequestError('invalid_request', `metric response format "${format.slice(0, 32)}" unknown`);
-  return { status: 200, json: await metrics.json(new Date()) };
+  return plainReply(await metrics.json(new Date()));
 }
 
 const metricsSchema = object({

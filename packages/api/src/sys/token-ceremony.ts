@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { allows, callerGroup, isDenied, withinCidrs } from '@transitd/access';
+import { allows, callerGroup, isDenied } from '@transitd/access';
 import { type Barrier, parseShare, type TokenGeneration, type TokenGenerationStatus } from '@transitd/barrier';
 import {
   any,
@@ -9,7 +9,6 @@ import {
   dataReply,
   type FieldSchema,
   integer,
-  noContentReply,
   object,
   permissionDenied,
   type Reply,
@@ -29,6 +28,7 @@ import {
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
+import { asker } from './internal.ts';
 
 export interface UnsealedNode {
   readonly node: Node;
@@ -202,7 +202,6 @@ function openRoutes(ceremony: TokenCeremony): readonly Route[] {
       if (nonce !== '') await generation(barrier).cancel({ nonce });
       else if (await mayCancel(services, call, token, guardedPath)) await generation(barrier).cancel('privileged');
       else throw permissionDenied();
-      return noContentReply;
     },
   });
 
@@ -231,17 +230,14 @@ function guardedRoutes(path: string, ceremony: TokenCeremony): readonly Route[] 
       answers: answers.data(statusSchema),
       run: async ({ node }, call) => {
         const { status, issued } = await run(unsealedNode(node), call);
-        return { ...dataReply(status, call.warnings), ...(issued && { issued }) };
+        return { ...dataReply(status), ...(issued && { issued }) };
       },
     });
 
   const cancel = guarded({
     ...{ name: `${name}-cancel`, ...common, capability: 'delete', sameAs: sameAs('attempt') },
     ...{ about: `Cancel ${about}`, answers: answers.written },
-    run: async ({ node }) => {
-      await generation(unsealedNode(node).barrier).cancel('privileged');
-      return noContentReply;
-    },
+    run: ({ node }) => generation(unsealedNode(node).barrier).cancel('privileged'),
   });
 
   const { status, start, update } = stepsOf(ceremony, { showsNonce: true });
@@ -265,13 +261,12 @@ function unsealedNode(node: Node): UnsealedNode {
 }
 
 async function mayCancel(
-  { tokens }: Services,
-  { path, address }: Pick<Call, 'path' | 'address'>,
+  services: Services,
+  call: Pick<Call, 'path' | 'address'>,
   token: string | undefined,
   guardedPath: string | undefined,
 ): Promise<boolean> {
-  const principal = token === undefined ? undefined : await tokens.authenticate(token);
-  const isGood = principal?.record.usesLeft === 0 && withinCidrs(principal.record.boundCidrs, address);
-  if (!isGood || (guardedPath !== undefined && isDenied(principal, `${guardedPath}/attempt`))) return false;
-  return allows(principal, 'delete', path) && allows(principal, 'sudo', path);
+  const principal = await asker(services, call, token);
+  if (principal === undefined || (guardedPath !== undefined && isDenied(principal, `${guardedPath}/attempt`))) return false;
+  return allows(principal, 'delete', call.path) && allows(principal, 'sudo', call.path);
 }

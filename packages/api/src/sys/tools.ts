@@ -58,14 +58,14 @@ const hash = inGateway(
     answers: answers.data(hashResult),
     where: 'replica',
     capability: 'update',
-    run: async (context: GatewayContext, { values, warnings, path }) => {
+    run: async (context: GatewayContext, { values, path }) => {
       const algorithm = values.urlalgorithm ?? values.algorithm ?? defaultHash;
       refuseDenied(context, path, [
         { forms: [`sys/tools/hash/${algorithm}`], names: ['algorithm', 'urlalgorithm'], value: algorithm },
       ]);
       if (values.input === undefined) throw new RequestError('invalid_request', 'input missing');
-      const all = [...warnings, ...overridden('algorithm', values.algorithm, algorithm)];
-      return dataReply(await hashOf({ input: values.input, algorithm, format: values.format }), all);
+      const sum = await hashOf({ input: values.input, algorithm, format: values.format });
+      return dataReply(sum, overridden('algorithm', values.algorithm, algorithm));
     },
   }),
 );

@@ -1,6 +1,6 @@
-import { integer, object, string, text } from '@transitd/http';
+import { dataReply, integer, object, string, text } from '@transitd/http';
 import { data } from '../operation/answers.ts';
-import { pathParam, type Route } from '../operation/operation.ts';
+import type { Route } from '../operation/operation.ts';
 import { keyOperation, namesKey } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
@@ -20,9 +20,8 @@ const sign = keyOperation(
     },
     answers: data(object({ name: string, type: string, version: integer, csr: string })),
   },
-  async ({ certificates }, { version, csr: template }, call) => ({
-    data: await certificates.request(pathParam(call, 'name'), { version, template }),
-  }),
+  async ({ certificates }, { values: { name, version, csr: template } }) =>
+    dataReply(await certificates.request(name, { version, template })),
 );
 
 const set = keyOperation(
@@ -37,12 +36,9 @@ const set = keyOperation(
     },
     answers: data(object({ name: string, type: string, version: integer, certificate_chain: string })),
   },
-  async ({ certificates }, values, call) => {
-    const { chain, ...of } = await certificates.setChain(pathParam(call, 'name'), {
-      version: values.version,
-      chain: values.certificate_chain,
-    });
-    return { data: { ...of, certificate_chain: chain } };
+  async ({ certificates }, { values: { name, version, certificate_chain: given } }) => {
+    const { chain, ...of } = await certificates.setChain(name, { version, chain: given });
+    return dataReply({ ...of, certificate_chain: chain });
   },
 );
 

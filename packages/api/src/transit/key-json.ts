@@ -1,95 +1,58 @@
 import { boolean, integer, map, object, Rendered, string, time } from '@transitd/http';
 import type { KeyView } from '@transitd/transit-engine';
+import { shown } from '../operation/shown.ts';
 import { versionsJson } from './versions-json.ts';
 
-/** Returns a key as JSON. The member names are those of the specification. `imported` and `imported_key` have the same value. */
+const occasion = shown<{ readonly timeMs: number; readonly version: number }>({
+  time: [time, ({ timeMs }) => new Date(timeMs).toISOString()],
+  version: [integer, ({ version }) => version],
+});
+
+const version = object(
+  { name: string, public_key: string, creation_time: time },
+  { hybrid_public_key: string, certificate_chain: string },
+);
+const versions = map({ anyOf: [{ ...integer, description: 'Symmetric key: creation time in Unix seconds' }, version] });
+
+/** A key. The member names are those of the specification. `imported` and `imported_key` have the same value. */
+const shownKey = shown<KeyView>({
+  name: [string, (key) => key.name],
+  type: [string, (key) => key.type],
+  'parameter_set?': [string, (key) => key.parameters?.parameterSet],
+  'hybrid_key_type_pqc?': [string, (key) => key.parameters?.hybridKeyTypePqc],
+  'hybrid_key_type_ec?': [string, (key) => key.parameters?.hybridKeyTypeEc],
+  derived: [boolean, (key) => key.derived],
+  'kdf?': [string, (key) => key.kdf],
+  'convergent_encryption?': [boolean, (key) => key.convergentEncryption],
+  'convergent_encryption_version?': [integer, (key) => key.convergentEncryptionVersion],
+  deletion_allowed: [boolean, (key) => key.deletionAllowed],
+  exportable: [boolean, (key) => key.exportable],
+  allow_plaintext_backup: [boolean, (key) => key.allowPlaintextBackup],
+  auto_rotate_period: [{ ...integer, description: 'Seconds; 0 for never' }, (key) => key.autoRotatePeriodS],
+  imported: [boolean, (key) => key.imported],
+  imported_key: [boolean, (key) => key.imported],
+  'imported_key_allow_rotation?': [boolean, (key) => (key.imported ? key.allowRotation : undefined)],
+  'key_size?': [{ ...integer, description: 'Bytes' }, (key) => (key.keySize > 0 ? key.keySize : undefined)],
+  latest_version: [integer, (key) => key.latestVersion],
+  min_available_version: [integer, (key) => key.minAvailableVersion],
+  min_decryption_version: [integer, (key) => key.minDecryptionVersion],
+  min_encryption_version: [integer, (key) => key.minEncryptionVersion],
+  'min_mac_length?': [{ ...integer, description: 'Bytes' }, (key) => key.minMacLength],
+  supports_encryption: [boolean, (key) => key.supportsEncryption],
+  supports_decryption: [boolean, (key) => key.supportsDecryption],
+  supports_signing: [boolean, (key) => key.supportsSigning],
+  supports_derivation: [boolean, (key) => key.supportsDerivation],
+  'backup_info?': [occasion.schema, (key) => key.backup && occasion.json(key.backup)],
+  'restore_info?': [occasion.schema, (key) => key.restore && occasion.json(key.restore)],
+  // Rendered apart: the texts of many versions are kept.
+  keys: [{ ...versions, description: 'Key versions, by version number' }, () => undefined],
+});
+
+/** Returns a key as JSON. */
 export function keyJson(key: KeyView): Rendered {
-  const settings = JSON.stringify({
-    name: key.name,
-    type: key.type,
-    ...(key.parameters && {
-      parameter_set: key.parameters.parameterSet,
-      hybrid_key_type_pqc: key.parameters.hybridKeyTypePqc,
-      hybrid_key_type_ec: key.parameters.hybridKeyTypeEc,
-    }),
-    derived: key.derived,
-    ...(key.kdf !== undefined && { kdf: key.kdf }),
-    ...(key.convergentEncryption !== undefined && { convergent_encryption: key.convergentEncryption }),
-    ...(key.convergentEncryptionVersion !== undefined && { convergent_encryption_version: key.convergentEncryptionVersion }),
-    deletion_allowed: key.deletionAllowed,
-    exportable: key.exportable,
-    allow_plaintext_backup: key.allowPlaintextBackup,
-    auto_rotate_period: key.autoRotatePeriodS,
-    imported: key.imported,
-    imported_key: key.imported,
-    ...(key.imported && { imported_key_allow_rotation: key.allowRotation }),
-    ...(key.keySize > 0 && { key_size: key.keySize }),
-    latest_version: key.latestVersion,
-    min_available_version: key.minAvailableVersion,
-    min_decryption_version: key.minDecryptionVersion,
-    min_encryption_version: key.minEncryptionVersion,
-    ...(key.minMacLength !== undefined && { min_mac_length: key.minMacLength }),
-    supports_encryption: key.supportsEncryption,
-    supports_decryption: key.supportsDecryption,
-    supports_signing: key.supportsSigning,
-    supports_derivation: key.supportsDerivation,
-    ...(key.backup && { backup_info: occasion(key.backup) }),
-    ...(key.restore && { restore_info: occasion(key.restore) }),
-  });
+  const settings = JSON.stringify(shownKey.json(key));
   return new Rendered(`${settings.slice(0, -1)},"keys":${versionsJson(key.versions)}}`);
 }
 
-const occasion = ({ timeMs, version }: { readonly timeMs: number; readonly version: number }) => ({
-  time: new Date(timeMs).toISOString(),
-  version,
-});
-
-const occasionSchema = object({ time, version: integer });
-
 /** Schema of `keyJson`. */
-export const keySchema = object(
-  {
-    name: string,
-    type: string,
-    derived: boolean,
-    deletion_allowed: boolean,
-    exportable: boolean,
-    allow_plaintext_backup: boolean,
-    auto_rotate_period: { ...integer, description: 'Seconds; 0 for never' },
-    imported: boolean,
-    imported_key: boolean,
-    latest_version: integer,
-    min_available_version: integer,
-    min_decryption_version: integer,
-    min_encryption_version: integer,
-    supports_encryption: boolean,
-    supports_decryption: boolean,
-    supports_signing: boolean,
-    supports_derivation: boolean,
-    keys: {
-      ...map({
-        anyOf: [
-          { ...integer, description: 'Symmetric key: creation time in Unix seconds' },
-          object(
-            { name: string, public_key: string, creation_time: time },
-            { hybrid_public_key: string, certificate_chain: string },
-          ),
-        ],
-      }),
-      description: 'Key versions, by version number',
-    },
-  },
-  {
-    parameter_set: string,
-    hybrid_key_type_pqc: string,
-    hybrid_key_type_ec: string,
-    kdf: string,
-    convergent_encryption: boolean,
-    convergent_encryption_version: integer,
-    imported_key_allow_rotation: boolean,
-    key_size: { ...integer, description: 'Bytes' },
-    min_mac_length: { ...integer, description: 'Bytes' },
-    backup_info: occasionSchema,
-    restore_info: occasionSchema,
-  },
-);
+export const keySchema = shownKey.schema;

@@ -1,43 +1,21 @@
-import type { Principal } from '@transitd/access';
 import {
   base64,
   bool,
   boolean,
   dataReply,
   duration,
-  type Envelope,
   type Field,
-  type FieldSchema,
   int,
   integer,
   object,
   Rendered,
+  type Reply,
   text,
-  writtenReply,
 } from '@transitd/http';
-import {
-  cmacBytesMin,
-  defaultKeyType,
-  isKeyName,
-  type KeyAnswer,
-  keyTypeNames,
-  type LongList,
-  type TransitEngine,
-} from '@transitd/transit-engine';
+import { cmacBytesMin, defaultKeyType, isKeyName, type KeyAnswer, keyTypeNames, type LongList } from '@transitd/transit-engine';
 import { data, names, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
-import {
-  type GatewayContext,
-  type Guarded,
-  type GuardedOperation,
-  guarded,
-  inGateway,
-  type OperationDescription,
-  type Params,
-  pathParam,
-  type Route,
-  type TypedCall,
-} from '../operation/operation.ts';
+import { type GatewayContext, inGateway, operationsOn, type Params, type Route } from '../operation/operation.ts';
 import { keyTypeSpellings, parameterSetSpellings } from '../operation/spellings.ts';
 import { setIn, wholeMacBytes, withoutEffect } from './data-fields.ts';
 import { keyJson, keySchema } from './key-json.ts';
@@ -46,36 +24,9 @@ import { engineOf, keyName } from './transit-operation.ts';
 /**
  * Makes an operation on the keys of one mount. Fields are converted first, so an invalid field is reported whatever the state of the key.
  */
-export function keyOperation<S extends FieldSchema = Record<never, never>>(
-  name: string,
-  capability: NonNullable<GuardedOperation['capability']>,
-  description: OperationDescription<S>,
-  run: (
-    engine: TransitEngine,
-    values: TypedCall<S>['values'],
-    call: TypedCall<S>,
-    principal: Principal,
-  ) => Promise<{
-    readonly data?: Envelope['data'];
-    readonly warnings?: readonly string[];
-  }>,
-): Guarded<GatewayContext> {
-  return guarded({
-    name,
-    capability,
-    ...description,
-    run: async ({ services, principal }: GatewayContext, call) => {
-      const { data, warnings = [] } = await run(engineOf(services, call), call.values, call, principal);
-      const all = [...call.warnings, ...warnings];
-      return data === undefined ? writtenReply(all) : dataReply(data, all);
-    },
-  });
-}
+export const keyOperation = operationsOn(({ services }: GatewayContext, call) => engineOf(services, call));
 
-const keyAnswer = ({ key, warnings }: KeyAnswer): { data: Rendered; warnings: readonly string[] } => ({
-  data: keyJson(key),
-  warnings,
-});
+const keyReply = ({ key, warnings }: KeyAnswer): Reply => dataReply(keyJson(key), warnings);
 
 /** A field of a key. */
 interface KeyField extends Field {
@@ -115,15 +66,15 @@ const newKey = {
   ...managedKey,
 } as const;
 
-/** Returns the answer with a warning about fields that the key's type does not use. */
-function answerFor(
+/** Returns the reply with a warning about fields that the key's type does not use. */
+function replyFor(
   declared: Readonly<Record<string, KeyField>>,
   values: Readonly<Record<string, unknown>>,
   { key, warnings }: KeyAnswer,
-): ReturnType<typeof keyAnswer> {
+): Reply {
   const given = setIn(declared, values, Object.keys(declared));
   const unused = given.filter((name) => declared[name]?.ofTypes?.includes(key.type) === false);
-  return keyAnswer({ key, warnings: [...warnings, ...withoutEffect(unused, `on a key of type ${key.type}`)] });
+  return keyReply({ key, warnings: [...warnings, ...withoutEffect(unused, `on a key of type ${key.type}`)] });
 }
 
 const create = keyOperation(
@@ -134,8 +85,7 @@ const create = keyOperation(
     takes: { name: keyName, ...newKey },
     answers: data(keySchema),
   },
-  async (engine, values, call) =>
-    answerFor(newKey, values, await engine.createKey(pathParam(call, 'name'), propertiesIn(newKey, values))),
+  async (engine, { values }) => replyFor(newKey, values, await engine.createKey(values.name, propertiesIn(newKey, values))),
 );
 
 /** Returns `make` with a cache. A cached result is used as long as the engine returns the same object. */
@@ -176,9 +126,9 @@ const read = keyOperation(
     takes: { name: keyName, context: base64('Context of the derived public keys to return') },
     answers: data(keySchema),
   },
-  async (engine, values, call) => {
-    const key = await engine.readKey(pathParam(call, 'name'), { context: values.context });
-    return { data: keyText(key), warnings: key.derived ? [] : withoutEffect(setIn({}, values, ['context']), 'on this key') };
+  async (engine, { values }) => {
+    const key = await engine.readKey(values.name, { context: values.context });
+    return dataReply(keyText(key), key.derived ? [] : withoutEffect(setIn({}, values, ['context']), 'on this key'));
   },
 );
 
@@ -190,9 +140,9 @@ const list = keyOperation(
     takes: { after: text('Return only names after this one'), limit: int('Maximum number of names; 0 for all', { min: 0 }) },
     answers: names,
   },
-  async (engine, { after, limit }) => {
+  async (engine, { values: { after, limit } }) => {
     const found = await engine.listKeys({ after, limit });
-    return { data: 'first' in found ? longList(found) : namesJson(found) };
+    return dataReply('first' in found ? longList(found) : namesJson(found));
   },
 );
 
@@ -200,10 +150,7 @@ const remove = keyOperation(
   'keys-delete',
   'delete',
   { about: 'Delete a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: written },
-  async (engine, _values, call) => {
-    await engine.deleteKey(pathParam(call, 'name'));
-    return {};
-  },
+  (engine, { values }) => engine.deleteKey(values.name),
 );
 
 /** Settings of a key. */
@@ -225,14 +172,10 @@ const configure = keyOperation(
   'update',
   {
     about: 'Update settings of a key; omitted fields keep their values',
-    takes: {
-      name: keyName,
-      ...keySettings,
-    },
+    takes: { name: keyName, ...keySettings },
     answers: data(keySchema),
   },
-  async (engine, values, call) =>
-    keyAnswer(await engine.configureKey(pathParam(call, 'name'), propertiesIn(keySettings, values))),
+  async (engine, { values }) => keyReply(await engine.configureKey(values.name, propertiesIn(keySettings, values))),
 );
 
 const rotate = keyOperation(
@@ -243,8 +186,8 @@ const rotate = keyOperation(
     takes: { name: keyName, ...managedKey },
     answers: data(keySchema),
   },
-  async (engine, values, call) =>
-    answerFor(managedKey, values, await engine.rotateKey(pathParam(call, 'name'), propertiesIn(managedKey, values))),
+  async (engine, { values }) =>
+    replyFor(managedKey, values, await engine.rotateKey(values.name, propertiesIn(managedKey, values))),
 );
 
 const trim = keyOperation(
@@ -255,11 +198,12 @@ const trim = keyOperation(
     takes: { name: keyName, min_available_version: int('Oldest key version to keep', { required: true, min: 1 }) },
     answers: data(keySchema),
   },
-  async (engine, values, call) =>
-    keyAnswer(await engine.trimKey(pathParam(call, 'name'), { minAvailableVersion: values.min_available_version })),
+  async (engine, { values }) =>
+    keyReply(await engine.trimKey(values.name, { minAvailableVersion: values.min_available_version })),
 );
 
-const keysConfigJson = ({ disableUpsert }: { readonly disableUpsert: boolean }): object => ({ disable_upsert: disableUpsert });
+const keysConfigReply = ({ disableUpsert }: { readonly disableUpsert: boolean }): Reply =>
+  dataReply({ disable_upsert: disableUpsert });
 
 const keysConfigAnswer = data(object({ disable_upsert: boolean }));
 
@@ -267,9 +211,7 @@ const readConfig = keyOperation(
   'config-keys-read',
   'read',
   { about: 'Read the settings for all keys of the mount', answers: keysConfigAnswer },
-  async (engine) => ({
-    data: keysConfigJson(await engine.readKeysConfig()),
-  }),
+  async (engine) => keysConfigReply(await engine.readKeysConfig()),
 );
 
 const writeConfig = keyOperation(
@@ -280,9 +222,8 @@ const writeConfig = keyOperation(
     takes: { disable_upsert: bool('Do not create missing keys on encryption', { default: false }) },
     answers: keysConfigAnswer,
   },
-  async (engine, { disable_upsert = false }) => ({
-    data: keysConfigJson(await engine.writeKeysConfig({ disableUpsert: disable_upsert })),
-  }),
+  async (engine, { values: { disable_upsert: disableUpsert = false } }) =>
+    keysConfigReply(await engine.writeKeysConfig({ disableUpsert })),
 );
 
 const cacheAnswer = data(object({ size: integer }));
@@ -291,9 +232,7 @@ const readCache = keyOperation(
   'cache-config-read',
   'read',
   { about: 'Read the size of the key cache', answers: cacheAnswer },
-  async (engine) => ({
-    data: await engine.readCacheConfig(),
-  }),
+  async (engine) => dataReply(await engine.readCacheConfig()),
 );
 
 const writeCache = keyOperation(
@@ -304,9 +243,7 @@ const writeCache = keyOperation(
     takes: { size: int('Maximum number of keys: at least 10, or 0 for no limit', { default: 0, min: 0 }) },
     answers: cacheAnswer,
   },
-  async (engine, { size = 0 }) => ({
-    data: await engine.writeCacheConfig({ size }),
-  }),
+  async (engine, { values: { size = 0 } }) => dataReply(await engine.writeCacheConfig({ size })),
 );
 
 export const namesKey = ({ name }: Params): boolean => name !== undefined && isKeyName(name);

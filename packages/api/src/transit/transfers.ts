@@ -1,9 +1,22 @@
 import { isDenied, type Principal } from '@transitd/access';
-import { base64, bool, duration, int, map, object, permissionDenied, string, text } from '@transitd/http';
+import {
+  base64,
+  bool,
+  dataReply,
+  duration,
+  int,
+  map,
+  object,
+  pathText,
+  permissionDenied,
+  string,
+  text,
+  writtenReply,
+} from '@transitd/http';
 import { isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
 import { data, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
-import { type GuardedOperation, type Params, pathParam, type Route } from '../operation/operation.ts';
+import type { GuardedOperation, Params, Route } from '../operation/operation.ts';
 import { keyOperation, namesKey } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
@@ -39,15 +52,10 @@ const importKey = keyOperation(
   'update',
   {
     about: 'Import a key',
-    takes: {
-      name: keyName,
-      ...imported,
-    },
+    takes: { name: keyName, ...imported },
     answers: written,
   },
-  async ({ transfers }, values, call) => ({
-    warnings: await transfers.importKey(pathParam(call, 'name'), propertiesIn(imported, values)),
-  }),
+  async ({ transfers }, { values }) => writtenReply(await transfers.importKey(values.name, propertiesIn(imported, values))),
 );
 
 const importedVersion = {
@@ -60,24 +68,18 @@ const importVersion = keyOperation(
   'update',
   {
     about: 'Import a new version of an imported key, or the private key of an existing version',
-    takes: {
-      name: keyName,
-      ...importedVersion,
-    },
+    takes: { name: keyName, ...importedVersion },
     answers: written,
   },
-  async ({ transfers }, values, call) => ({
-    warnings: await transfers.importVersion(pathParam(call, 'name'), propertiesIn(importedVersion, values)),
-  }),
+  async ({ transfers }, { values }) =>
+    writtenReply(await transfers.importVersion(values.name, propertiesIn(importedVersion, values))),
 );
 
 const wrappingKey = keyOperation(
   'wrapping-key',
   'read',
   { about: 'Read the RSA public key that wraps imported keys', answers: data(object({ public_key: string })) },
-  async ({ transfers }) => ({
-    data: { public_key: await transfers.wrappingKey() },
-  }),
+  async ({ transfers }) => dataReply({ public_key: await transfers.wrappingKey() }),
 );
 
 const exportTypes = ['encryption-key', 'signing-key', 'hmac-key', 'cmac-key', 'public-key', 'certificate-chain'];
@@ -92,18 +94,17 @@ const exportKey = keyOperation(
   {
     about: 'Export key material',
     takes: {
-      key_type: text('Part of the key to export', { required: true, oneOf: exportTypes }),
+      key_type: pathText('Part of the key to export', { oneOf: exportTypes }),
       name: keyName,
       version: versionAsked,
     },
     answers: exported,
   },
-  async ({ transfers }, { key_type: exportType = '', version }, call, principal) => {
-    const exported = await transfers.exportKey(pathParam(call, 'name'), { exportType, version });
-    const { mount, key_type: kind, name } = call.params;
+  async ({ transfers }, { values: { key_type: exportType, name, version }, params: { mount } }, { principal }) => {
+    const exported = await transfers.exportKey(name, { exportType, version });
     try {
-      checkVersions(principal, `${mount}/export/${kind}/${name}`, exported);
-      return { data: exportJson(exported) };
+      checkVersions(principal, `${mount}/export/${exportType}/${name}`, exported);
+      return dataReply(exportJson(exported));
     } finally {
       for (const each of exported.versions) each.material.fill(0);
     }
@@ -147,17 +148,11 @@ const byokExport = keyOperation(
     takes: { destination: keyName, source: keyName, version: versionAsked, hash: hash_function },
     answers: exported,
   },
-  async ({ transfers }, { version, hash }, { params }, principal) => {
-    const { mount, destination = '', source = '' } = params;
-    const { name, type, versions, latestVersion } = await transfers.wrapForTransfer(source, {
-      destination,
-      version,
-      hashFunction: hash,
-    });
-    checkVersions(principal, `${mount}/byok-export/${destination}/${source}`, { versions, latestVersion });
-    return {
-      data: { name, type, keys: Object.fromEntries(versions.map((each) => [each.version, each.wrapped])) },
-    };
+  async ({ transfers }, { values: { destination, source, version, hash }, params: { mount } }, { principal }) => {
+    const wrapped = await transfers.wrapForTransfer(source, { destination, version, hashFunction: hash });
+    checkVersions(principal, `${mount}/byok-export/${destination}/${source}`, wrapped);
+    const { name, type, versions } = wrapped;
+    return dataReply({ name, type, keys: Object.fromEntries(versions.map((each) => [each.version, each.wrapped])) });
   },
 );
 
@@ -172,9 +167,7 @@ const backup = keyOperation(
     takes: { name: keyName },
     answers: data(object({ backup: string })),
   },
-  async ({ transfers }, _values, call) => ({
-    data: { backup: toBase64(await transfers.backupKey(pathParam(call, 'name'))) },
-  }),
+  async ({ transfers }, { values }) => dataReply({ backup: toBase64(await transfers.backupKey(values.name)) }),
 );
 
 const backupFields = {
@@ -187,11 +180,11 @@ const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }
     'restore',
     'update',
     { about: 'Restore a key from a backup', takes, answers: written },
-    async ({ transfers }, values, { params }, principal) => {
+    async ({ transfers }, { values, params }, { principal }) => {
       // The name may come from the backup (decision 87).
       const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);
       const request = { backup: values.backup, name: params.name, force: values.force, mayRestore };
-      return { warnings: await transfers.restoreKey(request) };
+      return writtenReply(await transfers.restoreKey(request));
     },
   );
 

@@ -1,6 +1,6 @@
 import { hasDenials, isDenied, isUseDenied, type ParameterValue, type Principal } from '@transitd/access';
 import { TimeSlice } from '@transitd/event-loop';
-import { dataReply, fields, noHandler, permissionDenied, Rendered, type Reply, text, withWarnings } from '@transitd/http';
+import { dataReply, fields, noHandler, pathText, permissionDenied, Rendered, type Reply, withWarnings } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import type { BatchReply, ItemResult, RandomSource, TransitEngine } from '@transitd/transit-engine';
 import {
@@ -144,7 +144,7 @@ export interface DataRoute<S extends DataSchema = DataSchema> {
 
 const isKeyNamed = { pattern: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$', minLength: 1, maxLength: 512 } as const;
 /** Path parameter. */
-export const keyName = text('Name of the key', { required: true, shape: isKeyNamed });
+export const keyName = pathText('Name of the key', { shape: isKeyNamed });
 
 /** Makes the operation: reads the fields, checks deny rules, calls the engine and renders its result. */
 export function dataOperation<S extends DataSchema, R extends object>(data: DataOperation<S, R>): DataRoute<S> {

@@ -1,6 +1,6 @@
 import { bool, duration, fields, ignoredField, int, text, texts, unsupportedField } from '@transitd/http';
 import { expect } from 'chai';
-import { keptIfOmitted, memberSchemas, membersIn, propertiesIn, sorted } from '../../src/operation/kept-fields.ts';
+import { changesIn, keptIfOmitted, memberSchemas, membersIn, propertiesIn, sorted } from '../../src/operation/kept-fields.ts';
 
 const schema = {
   ttl: duration('Alias of `token_ttl`', { aliasOf: 'token_ttl' }),
@@ -37,6 +37,16 @@ describe('the fields of a record', () => {
     expect(propertiesOf({ ttl: 1, token_ttl: 2 }).ttlS).to.equal(2);
     expect(propertiesOf({ token_ttl: 0, ttl: 1 }).ttlS).to.equal(0);
     expect(propertiesOf({}).ttlS).to.equal(undefined);
+  });
+
+  it('are kept in milliseconds under a name that ends with their unit', () => {
+    const interval = { interval: duration('Interval', { property: 'intervalMs' }) };
+    expect(propertiesIn(interval, fields(interval, { interval: '2s' }).values)).to.deep.equal({ intervalMs: 2000 });
+    expect(membersIn(interval, { intervalMs: 1500 })).to.deep.equal({ interval: 1.5 });
+  });
+
+  it('of a change are only those that the request sets', () => {
+    expect(changesIn(schema, fields(schema, { max_ttl: 0, is_set: false }).values)).to.deep.equal({ maxTtlS: 0, isSet: false });
   });
 
   it('are shown under their names, without those that the record does not have', () => {

@@ -33,7 +33,7 @@ export interface SecondaryDeskOptions {
 export interface TokenRequest {
   readonly secondary: string;
   /** 30 minutes by default. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /** The key for which the token is encrypted, as `makeTokenKey` returns it. */
   readonly publicKey?: string | undefined;
 }

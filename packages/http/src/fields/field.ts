@@ -20,6 +20,8 @@ export interface FieldDetail {
   readonly dropsEmpty?: true;
   /** The request is refused without the field. */
   readonly required?: true;
+  /** A parameter of the path, so that each request has a value. A test compares the fields with the paths. */
+  readonly inPath?: true;
   /** Name of the field of the same operation that this is an alias of. */
   readonly aliasOf?: string;
   /** Name of the value in the records and requests of the engines; default: the name of the field in camel case, `ttlS` for a duration. */
@@ -75,6 +77,12 @@ export const credential = <const Detail extends FieldDetail = FieldDetail>(
   about: string,
   detail?: Detail,
 ): Field<'string'> & Detail => text(about, { trimmed: true, ...detail } as unknown as Detail);
+
+/** A parameter of the path. */
+export const pathText = <const Detail extends FieldDetail = FieldDetail>(
+  about: string,
+  detail?: Detail,
+): Field<'string'> & { readonly inPath: true } => text(about, { required: true, inPath: true, ...detail });
 
 /** Binary data as base64 (RFC 4648 §4). */
 export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'> =>

@@ -3,7 +3,7 @@ import { withWarnings } from '../reply/failure-with-warnings.ts';
 import { RequestError } from '../reply/request-error.ts';
 import type { Field, FieldSchema } from './field.ts';
 import type { Body, JsonValue } from './json.ts';
-import { checkTextLength, hasNoMembers, textList, textsByName } from './text-list.ts';
+import { checkTextLength, hasNoMembers, invalidField, textList, textsByName } from './text-list.ts';
 
 interface Converted {
   readonly bool: boolean;
@@ -21,7 +21,11 @@ export interface Fields<S extends FieldSchema> {
    * Converted values by name, in an object without a prototype. Undefined for an absent field, and for null in a field that is not a
    * string; the operation applies its default.
    */
-  readonly values: { readonly [Name in keyof S]: Converted[NonNullable<S[Name]>['kind']] | undefined };
+  readonly values: {
+    readonly [Name in keyof S]: S[Name] extends { readonly inPath: true }
+      ? string
+      : Converted[NonNullable<S[Name]>['kind']] | undefined;
+  };
   /** Warnings about members without effect. */
   readonly warnings: readonly string[];
 }
@@ -79,7 +83,7 @@ const isTurnedOff = (field: Field, value: unknown): boolean => field.default ===
 export function objectIn(name: string, value: JsonValue | undefined): Body {
   if (hasNoMembers(value)) return {};
   if (typeof value === 'object' && !Array.isArray(value)) return value as Body;
-  throw invalid(name, 'expected an object');
+  throw invalidField(name, 'expected an object');
 }
 
 /** Collects names that a caller has chosen for a warning, limited in number and length. */
@@ -138,7 +142,7 @@ const booleans: ReadonlyMap<JsonValue, boolean> = new Map<JsonValue, boolean>([
 
 function toBool(name: string, value: JsonValue): boolean {
   const result = booleans.get(value);
-  if (result === undefined) throw invalid(name, 'expected a boolean');
+  if (result === undefined) throw invalidField(name, 'expected a boolean');
   return result;
 }
 
@@ -147,14 +151,14 @@ function toInt(name: string, value: JsonValue): number {
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (value === '') return 0;
   const integer = typeof value === 'string' ? integerOf(value) : Number.NaN;
-  if (Number.isNaN(integer)) throw invalid(name, 'expected an integer');
+  if (Number.isNaN(integer)) throw invalidField(name, 'expected an integer');
   return safeInteger(name, integer);
 }
 
 /** Refuses integers beyond 2^53, because the JSON parser may have rounded them. */
 function safeInteger(name: string, value: number): number {
-  if (!Number.isInteger(value)) throw invalid(name, 'expected an integer');
-  if (!Number.isSafeInteger(value)) throw invalid(name, 'value out of range');
+  if (!Number.isInteger(value)) throw invalidField(name, 'expected an integer');
+  if (!Number.isSafeInteger(value)) throw invalidField(name, 'value out of range');
   return value + 0; // -0 becomes 0
 }
 
@@ -162,11 +166,11 @@ function toText(name: string, value: JsonValue): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') {
     // Beyond 2^53 the number may differ from the digits that were sent, and beyond 1.8e308 it is not finite.
-    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) throw invalid(name, 'value out of range');
+    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) throw invalidField(name, 'value out of range');
     return String(value);
   }
   if (typeof value === 'boolean') return value ? '1' : '0';
-  throw invalid(name, `expected a string, got ${Array.isArray(value) ? 'an array' : 'an object'}`);
+  throw invalidField(name, `expected a string, got ${Array.isArray(value) ? 'an array' : 'an object'}`);
 }
 
 /** The longest duration in seconds that Go can represent (nanoseconds in 64 bits). */
@@ -175,11 +179,8 @@ const secondsMax = 9_223_372_036;
 function toSeconds(name: string, value: JsonValue): number {
   const seconds =
     typeof value === 'number' ? value : value === '' ? 0 : typeof value === 'string' ? secondsOf(value) : Number.NaN;
-  if (!Number.isInteger(seconds)) throw invalid(name, 'expected a duration such as 3600, "90m", "1h30m" or "1d"');
-  if (seconds < 0) throw invalid(name, `cannot provide negative value '${seconds}'`);
-  if (seconds > secondsMax) throw invalid(name, 'duration out of range');
+  if (!Number.isInteger(seconds)) throw invalidField(name, 'expected a duration such as 3600, "90m", "1h30m" or "1d"');
+  if (seconds < 0) throw invalidField(name, `cannot provide negative value '${seconds}'`);
+  if (seconds > secondsMax) throw invalidField(name, 'duration out of range');
   return seconds + 0;
 }
-
-const invalid = (name: string, reason: string): RequestError =>
-  new RequestError('invalid_field', `Field validation failed: error converting input for field "${name}": ${reason}`);

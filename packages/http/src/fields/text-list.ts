@@ -10,9 +10,13 @@ export const textsMax = 10_000;
  */
 export const textCharsMax = 64 * 1024;
 
+/** Returns the error of a field whose value cannot be converted. */
+export const invalidField = (name: string, reason: string): RequestError =>
+  new RequestError('invalid_field', `Field validation failed: error converting input for field "${name}": ${reason}`);
+
 /** @throws RequestError `invalid_field` */
 export function checkTextLength(name: string, text: string): void {
-  if (text.length > textCharsMax) throw notRead(name, `more than ${textCharsMax} characters`);
+  if (text.length > textCharsMax) throw invalidField(name, `more than ${textCharsMax} characters`);
 }
 
 /**
@@ -24,15 +28,12 @@ export function textList(name: string, value: JsonValue | undefined): readonly s
   if (value === undefined || value === null) return undefined;
   if (value === '') return [];
   const texts = typeof value === 'string' ? value.split(',', textsMax + 1) : value;
-  if (!Array.isArray(texts)) throw notRead(name, 'expected a list of strings');
-  if (texts.length > textsMax) throw notRead(name, `more than ${textsMax} strings`);
-  if (!texts.every((text) => typeof text === 'string')) throw notRead(name, 'expected a list of strings');
+  if (!Array.isArray(texts)) throw invalidField(name, 'expected a list of strings');
+  if (texts.length > textsMax) throw invalidField(name, `more than ${textsMax} strings`);
+  if (!texts.every((text) => typeof text === 'string')) throw invalidField(name, 'expected a list of strings');
   for (const text of texts) checkTextLength(name, text);
   return typeof value === 'string' ? texts.map((text) => text.trim()) : texts;
 }
-
-const notRead = (name: string, reason: string): RequestError =>
-  new RequestError('invalid_field', `Field validation failed: error converting input for field "${name}": ${reason}`);
 
 /** Returns whether a field for an object is absent or empty. PHP and Lua write an empty object as `[]`, and the peers accept this. */
 export const hasNoMembers = (value: JsonValue | undefined): value is null | undefined | readonly [] =>
@@ -45,7 +46,7 @@ export function textsByName(field: string, value: JsonValue | undefined): Readon
   return Object.fromEntries(
     texts.map(([name, text]) => {
       if (name === '' || (typeof text !== 'string' && typeof text !== 'number' && typeof text !== 'boolean'))
-        throw notRead(field, 'expected an object with string values');
+        throw invalidField(field, 'expected an object with string values');
       const value = String(text);
       checkTextLength(field, name);
       checkTextLength(field, value);

@@ -75,6 +75,9 @@ export const dataReply = (data: Envelope['data'], warnings: readonly string[] = 
   envelope: { data, auth: null, wrapInfo: null, warnings },
 });
 
+/** Returns 200 with JSON without the envelope, as clients of some endpoints expect. */
+export const plainReply = (json: object): Reply => ({ status: 200, json });
+
 /** Returns 200 with `data` in the envelope and its members again at the top level. */
 export const topLevelDataReply = (data: object): Reply => ({
   status: 200,

@@ -1,12 +1,9 @@
 import {
   bool,
-  boolean,
   credential,
   dataReply,
   duration,
   ignoredField,
-  integer,
-  noContentReply,
   object,
   permissionDenied,
   RequestError,
@@ -14,11 +11,14 @@ import {
   text,
   writtenReply,
 } from '@transitd/http';
-import type { ClusterReplication, Node, Promotion } from '@transitd/node';
+import type { ClusterReplication, Node } from '@transitd/node';
 import { ReplicationError } from '@transitd/replication';
 import * as answers from '../../operation/answers.ts';
+import { changesIn, propertiesIn } from '../../operation/kept-fields.ts';
 import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '../../operation/operation.ts';
+import { shown, timeText } from '../../operation/shown.ts';
 import { requireRaft } from '../engine.ts';
+import { type PromotionFigures, promotionMembers } from './status.ts';
 
 const control = {
   ...{ capability: 'update', sudo: true, where: 'leader', onSecondary: true },
@@ -46,11 +46,15 @@ const simple = (name: string, about: string, task: (replication: ClusterReplicat
     ...{ name, about },
     takes: { primary_cluster_addr: ignoredField('string') },
     answers: answers.written,
-    run: async ({ node }) => {
-      await controlled(node, task);
-      return noContentReply;
-    },
+    run: ({ node }) => controlled(node, task),
   });
+
+const fenceFields = {
+  fence_after: duration(
+    'A primary without contact to a secondary for this long refuses writes, 5 to 60 seconds, and promotions wait longer; default: off',
+    { property: 'fenceMs' },
+  ),
+};
 
 const enablePrimary = guarded({
   ...control,
@@ -58,16 +62,19 @@ const enablePrimary = guarded({
   about: 'Make this cluster the primary of a new replication set',
   takes: {
     primary_cluster_addr: ignoredField('string'),
-    fence_after: duration(
-      'A primary without contact to a secondary for this long refuses writes, 5 to 60 seconds, and promotions wait longer; default: off',
-    ),
+    ...fenceFields,
   },
   answers: answers.written,
-  run: async ({ node }, { values: { fence_after: fence = 0 } }) => {
-    await controlled(node, (replication) => replication.enablePrimary(fence > 0 ? { fenceMs: fence * 1000 } : {}));
-    return noContentReply;
+  run: ({ node }, { values }) => {
+    const { fenceMs } = propertiesIn(fenceFields, values);
+    return controlled(node, (replication) => replication.enablePrimary({ fenceMs: fenceMs || undefined }));
   },
 });
+
+const timeoutFields = {
+  timeout: duration('Time to wait for the secondaries, 1 to 30 seconds; default: 5 seconds', { property: 'timeoutMs' }),
+};
+
 const acknowledge = guarded({
   ...control,
   name: 'dr-primary-acknowledge',
@@ -77,7 +84,7 @@ const acknowledge = guarded({
       required: true,
       oneOf: ['key_material', 'none'],
     }),
-    timeout: duration('Time to wait for the secondaries, 1 to 30 seconds; default: 5 seconds'),
+    ...timeoutFields,
     on_timeout: text(
       '`refuse`: material that is late is not used before it is confirmed; `degrade`: it is used, with a warning',
       {
@@ -88,14 +95,13 @@ const acknowledge = guarded({
   },
   answers: answers.written,
   run: async ({ node }, { values }) => {
-    const { acknowledge: what, timeout, on_timeout: onTimeout = 'refuse' } = values;
+    const { acknowledge: what, on_timeout: onTimeout = 'refuse' } = values;
     if (what !== 'key_material' && what !== 'none')
       throw new RequestError('invalid_request', 'acknowledge must be key_material or none');
     if (onTimeout !== 'refuse' && onTimeout !== 'degrade')
       throw new RequestError('invalid_request', 'on_timeout must be refuse or degrade');
-    const settings = { ...(timeout !== undefined && { timeoutMs: timeout * 1000 }), onTimeout } as const;
+    const settings = { ...changesIn(timeoutFields, values), onTimeout } as const;
     await controlled(node, (replication) => replication.material.setting.write(what === 'key_material' ? settings : undefined));
-    return noContentReply;
   },
 });
 const demote = simple(
@@ -107,23 +113,21 @@ const disablePrimary = simple('dr-primary-disable', 'End replication on a primar
   replication.disablePrimary(),
 );
 
+const activationFields = {
+  id: text('Name of the secondary', { required: true, property: 'secondary' }),
+  ttl: duration('Time for which the token can be used, at most 24 hours; default: 30 minutes', { property: 'ttlMs' }),
+  secondary_public_key: text('Key of the secondary, for which the token is encrypted', { property: 'publicKey' }),
+};
+
 const secondaryToken = guarded({
   ...control,
   name: 'dr-secondary-token',
   about: 'Issue a token with which another cluster becomes a secondary; it can be used once',
-  takes: {
-    id: text('Name of the secondary', { required: true }),
-    ttl: duration('Time for which the token can be used, at most 24 hours; default: 30 minutes'),
-    secondary_public_key: text('Key of the secondary, for which the token is encrypted'),
-  },
+  takes: activationFields,
   answers: answers.data(object({ token: string })),
   run: async ({ node }, { values }) => {
-    const { id = '', ttl, secondary_public_key: publicKey = '' } = values;
-    const request = {
-      secondary: id,
-      ...(ttl !== undefined && ttl > 0 && { ttlMs: ttl * 1000 }),
-      ...(publicKey !== '' && { publicKey }),
-    };
+    const { secondary = '', ttlMs, publicKey } = propertiesIn(activationFields, values);
+    const request = { secondary, ttlMs: ttlMs || undefined, publicKey: publicKey || undefined };
     const token = await controlled(node, (replication) => replication.issueToken(request));
     return dataReply({ token });
   },
@@ -135,10 +139,7 @@ const revokeSecondary = guarded({
   about: 'End the rights of a secondary, and of its unused token',
   takes: { id: text('Name of the secondary', { required: true }) },
   answers: answers.written,
-  run: async ({ node }, { values }) => {
-    await controlled(node, (replication) => replication.revoke(values.id ?? ''));
-    return noContentReply;
-  },
+  run: ({ node }, { values }) => controlled(node, (replication) => replication.revoke(values.id ?? '')),
 });
 
 const enableSecondary = guarded({
@@ -148,25 +149,12 @@ const enableSecondary = guarded({
   isSlow: true, // it calls the nodes of the primary, which may not answer
   takes: { token: credential('Activation token of the primary', { required: true }) },
   answers: answers.written,
-  run: async ({ node }, { values }) => {
-    await controlled(node, (replication) => replication.enableSecondary(values.token ?? ''));
-    return noContentReply;
-  },
+  run: ({ node }, { values }) => controlled(node, (replication) => replication.enableSecondary(values.token ?? '')),
 });
 
-/** The position, and what this cluster knew of its primary. Numbers are in the audit log as they are. */
-const promotionJson = (
-  { from, lossless, missing, missesRestore, primaryPosition, lag, silentMs }: Promotion,
-  utcMs: number,
-): object => ({
-  ...{ position: from.index, lossless, missing, misses_restore: missesRestore },
-  ...(primaryPosition !== undefined && { primary_position: primaryPosition }),
-  ...(lag !== undefined && { lag_entries: lag.entries }),
-  ...(lag?.ms !== undefined && { lag_ms: Math.round(lag.ms) }),
-  ...(silentMs !== undefined && {
-    last_contact_ms: Math.round(silentMs),
-    last_contact: new Date(utcMs - silentMs).toISOString(),
-  }),
+const shownPromotion = shown<PromotionFigures & { readonly utcMs: number }>({
+  ...promotionMembers,
+  'last_contact?': [string, ({ utcMs, silentMs }) => timeText(silentMs === undefined ? undefined : utcMs - silentMs)],
 });
 
 const promote = guardedOnSecondary({
@@ -178,15 +166,10 @@ const promote = guardedOnSecondary({
     force: bool('Promote even if the primary is alive, ahead or restored, or if this cluster is superseded'),
     primary_cluster_addr: ignoredField('string'),
   },
-  answers: answers.data(
-    object(
-      { position: integer, lossless: boolean, missing: integer, misses_restore: boolean },
-      { primary_position: integer, lag_entries: integer, lag_ms: integer, last_contact_ms: integer, last_contact: string },
-    ),
-  ),
+  answers: answers.data(shownPromotion.schema),
   run: async (node, { values }) => {
     const promotion = await controlled(node, (replication) => replication.promote({ force: values.force === true }));
-    return dataReply(promotionJson(promotion, Date.now()));
+    return dataReply(shownPromotion.json({ ...promotion, position: promotion.from.index, utcMs: Date.now() }));
   },
 });
 
@@ -197,10 +180,7 @@ const disableSecondary = guardedOnSecondary({
   isSlow: true, // it waits up to 74 seconds for the fence
   takes: { force: bool('Leave the set even if the primary is alive, ahead or restored') },
   answers: answers.written,
-  run: async (node, { values }) => {
-    await controlled(node, (replication) => replication.disableSecondary({ force: values.force === true }));
-    return noContentReply;
-  },
+  run: (node, { values }) => controlled(node, (replication) => replication.disableSecondary({ force: values.force === true })),
 });
 
 const generatePublicKey = guardedOnSecondary({
@@ -226,10 +206,7 @@ const updatePrimary = guardedOnSecondary({
     update_mode: ignoredField('string'),
   },
   answers: answers.written,
-  run: async (node, { values }) => {
-    await controlled(node, (replication) => replication.updatePrimary(values.token ?? ''));
-    return noContentReply;
-  },
+  run: (node, { values }) => controlled(node, (replication) => replication.updatePrimary(values.token ?? '')),
 });
 
 const recover = guardedOnSecondary({
@@ -240,10 +217,8 @@ const recover = guardedOnSecondary({
     resynchronize: bool('Receive the whole state again; done in any case if the records differed from those of the primary'),
   },
   answers: answers.written,
-  run: async (node, { values }) => {
-    await controlled(node, async (replication) => replication.recover({ wholeState: values.resynchronize === true }));
-    return noContentReply;
-  },
+  run: (node, { values }) =>
+    controlled(node, async (replication) => replication.recover({ wholeState: values.resynchronize === true })),
 });
 
 const salvage = guarded({

@@ -1,4 +1,4 @@
-import { credential, noContentReply, RequestError, unavailable } from '@transitd/http';
+import { credential, RequestError, unavailable } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import * as answers from '../../operation/answers.ts';
 import { open, type Route } from '../../operation/operation.ts';
@@ -38,7 +38,6 @@ const remove = open({
   run: async (node, { values }) => {
     requireSecondary(node);
     await controlled(node, ({ operationTokens }) => operationTokens.delete(values.dr_operation_token ?? ''));
-    return noContentReply;
   },
 });
 

@@ -1,56 +1,138 @@
 import { boolean, dataReply, integer, list, object, RequestError, string, time, unavailable } from '@transitd/http';
-import type { KeptDivergence, KeptPromotion, KeptReports, Node } from '@transitd/node';
+import type { ClusterReplication, KeptDivergence, KeptPromotion, Node } from '@transitd/node';
 import * as answers from '../../operation/answers.ts';
 import { guardedOnSecondary, type OpenOperation, open, type Route } from '../../operation/operation.ts';
+import { type Members, rounded, shown, timeText } from '../../operation/shown.ts';
 
 /** When the other cluster was heard last. */
-const heartbeatSchema = { last_heartbeat: time, last_heartbeat_duration_ms: integer };
+const heartbeatMembers: Members<{ readonly silentMs?: number | undefined }> = {
+  'last_heartbeat?': [time, ({ silentMs }) => timeText(silentMs === undefined ? undefined : Date.now() - silentMs)],
+  'last_heartbeat_duration_ms?': [integer, ({ silentMs }) => rounded(silentMs)],
+};
 
-const promotionFields = {
-  position: integer,
-  lossless: boolean,
-  missing: integer,
-  misses_restore: boolean,
-} as const;
+/** A promotion, without when and how it was asked for. */
+export type PromotionFigures = Omit<KeptPromotion, 'id' | 'isForced' | 'utcMs'>;
 
-const divergenceFields = { node_id: string, snapshot: string, time: time, point: integer, position: integer } as const;
+/** The position of a promotion, and what the cluster knew of its primary. Numbers are in the audit log as they are. */
+export const promotionMembers: Members<PromotionFigures> = {
+  position: [integer, ({ position }) => position],
+  lossless: [boolean, ({ lossless }) => lossless],
+  missing: [integer, ({ missing }) => missing],
+  misses_restore: [boolean, ({ missesRestore }) => missesRestore],
+  'primary_position?': [integer, ({ primaryPosition }) => primaryPosition],
+  'lag_entries?': [integer, ({ lag }) => lag?.entries],
+  'lag_ms?': [integer, ({ lag }) => rounded(lag?.ms)],
+  'last_contact_ms?': [integer, ({ silentMs }) => rounded(silentMs)],
+};
 
-const drStatusSchema = object(
-  { mode: string },
-  {
-    state: string,
-    cluster_id: string,
-    epoch: integer,
-    last_dr_wal: integer,
-    last_wal: integer,
-    last_remote_wal: integer,
-    merkle_root: string,
-    known_secondaries: list(string),
-    secondaries: list(
-      object(
-        { node_id: string, connection_status: string },
-        { last_wal: integer, lag_entries: integer, lag_ms: integer, unproven_epoch: integer, ...heartbeatSchema },
-      ),
-    ),
-    secondary_id: string,
-    connection_status: string,
-    misses_restore: boolean,
-    stop_reason: { enum: ['digest_differs', 'primary_is_older', 'state_unusable'] },
-    known_primary_cluster_addrs: list(string),
-    primaries: list(object({ cluster_address: string, connection_status: string }, heartbeatSchema)),
-    lag_entries: integer,
-    lag_ms: integer,
-    fence: object({ state: string, fence_after_ms: integer }, { secondary: string, last_heartbeat_duration_ms: integer }),
-    acknowledge: object({ mode: string, timeout_ms: integer, on_timeout: string }),
-    replication_primary_canary_age_ms: integer,
-    diverged_state: string,
-    promotion: object(
-      { time: time, force: boolean, ...promotionFields },
-      { primary_position: integer, lag_entries: integer, lag_ms: integer, last_contact_ms: integer },
-    ),
-    divergence: object(divergenceFields),
-  },
-);
+const shownPromotion = shown<KeptPromotion>({
+  time: [time, ({ utcMs }) => timeText(utcMs)],
+  force: [boolean, ({ isForced }) => isForced],
+  ...promotionMembers,
+});
+
+/** Leaves out the counts: that revoked tokens exist again is not for callers without a token. */
+const shownDivergence = shown<KeptDivergence>({
+  node_id: [string, ({ node }) => node],
+  snapshot: [string, ({ archive }) => archive],
+  time: [time, ({ utcMs }) => timeText(utcMs)],
+  point: [integer, ({ point }) => point],
+  position: [integer, ({ position }) => position],
+});
+
+const shownSecondary = shown<ClusterReplication['secondaries'][number]>({
+  node_id: [string, ({ secondary }) => secondary],
+  connection_status: [string, ({ isConnected }) => (isConnected ? 'connected' : 'disconnected')],
+  'last_wal?': [integer, ({ acknowledged }) => acknowledged],
+  'lag_entries?': [integer, ({ lag }) => lag?.entries],
+  'lag_ms?': [integer, ({ lag }) => rounded(lag?.ms)],
+  'unproven_epoch?': [integer, ({ unprovenEpoch }) => unprovenEpoch],
+  ...heartbeatMembers,
+});
+
+const shownPrimary = shown<NonNullable<ClusterReplication['primary']>>({
+  cluster_address: [string, ({ address = '' }) => address],
+  connection_status: [string, ({ connection }) => connection],
+  ...heartbeatMembers,
+});
+
+const shownFence = shown<ClusterReplication['fence']['status']>({
+  state: [string, ({ state }) => state],
+  fence_after_ms: [integer, ({ afterMs }) => afterMs],
+  'secondary?': [string, ({ secondary }) => secondary],
+  'last_heartbeat_duration_ms?': [integer, ({ silentMs }) => rounded(silentMs)],
+});
+
+/** Whether this primary uses key material only once its secondaries have it. */
+const shownAcknowledge = shown<NonNullable<ClusterReplication['material']['setting']['last']>>({
+  mode: [string, () => 'key_material'],
+  timeout_ms: [integer, ({ timeoutMs }) => timeoutMs],
+  on_timeout: [string, ({ onTimeout }) => onTimeout],
+});
+
+const mapped = <T, R>(value: T | undefined, map: (value: T) => R): R | undefined =>
+  value === undefined ? undefined : map(value);
+
+/** A cluster that takes part in replication, as known to this node. */
+interface DrView {
+  readonly node: Node;
+  readonly known: NonNullable<Node['eligibility']['replicationStatus']>;
+  readonly replication: ClusterReplication | undefined;
+}
+
+/** Returns the secondaries, which only the active node knows. */
+const secondariesOf = ({ node: { active }, known: { role }, replication }: DrView) =>
+  active && (role === 'primary' || role === 'demoted') ? replication?.secondaries : undefined;
+
+/** Returns the connection to the primary, which only the active node has. If it is not connected, the log has the reason. */
+const primaryOf = ({ known: { role }, replication }: DrView) => (role === 'secondary' ? replication?.primary : undefined);
+
+/** Returns the fence of a primary, which only the active node knows. */
+function fenceOf({ node, replication }: DrView) {
+  const { status } = replication?.fence ?? {};
+  return node.active && status !== undefined && status.state !== 'off' && status.afterMs !== undefined ? status : undefined;
+}
+
+/** Returns the age of the primary's canary, which each node of a secondary knows; the difference of the clocks is part of it. */
+function canaryAgeMs({ node: { member }, known: { role } }: DrView): number | undefined {
+  const utcMs = member?.peers?.canaryUtcMs;
+  return role === 'secondary' && utcMs !== undefined ? Date.now() - utcMs : undefined;
+}
+
+/** Returns the last promotion of this cluster, which each node knows. */
+const promotionOf = ({ node: { eligibility }, replication }: DrView) =>
+  eligibility.replication && replication?.reports.promotion(eligibility.replication);
+
+const shownDr = shown<DrView>({
+  mode: [string, ({ known }) => known.mode],
+  'state?': [string, ({ known }) => known.role],
+  'cluster_id?': [string, ({ known }) => known.set],
+  'epoch?': [integer, ({ known }) => known.epoch],
+  'last_remote_wal?': [integer, ({ known }) => (known.role === 'secondary' ? known.position : undefined)],
+  'last_wal?': [integer, ({ known }) => (known.role === 'secondary' ? undefined : known.position)],
+  'last_dr_wal?': [integer, ({ known }) => (known.role === 'secondary' ? undefined : known.position)],
+  'merkle_root?': [string, ({ known }) => known.digest?.toString(16).padStart(64, '0')],
+  'known_secondaries?': [list(string), (view) => secondariesOf(view)?.map(({ secondary }) => secondary)],
+  'secondaries?': [list(shownSecondary.schema), (view) => secondariesOf(view)?.map(shownSecondary.json)],
+  'secondary_id?': [string, (view) => primaryOf(view)?.secondary],
+  'connection_status?': [string, (view) => primaryOf(view)?.connection],
+  'misses_restore?': [boolean, (view) => primaryOf(view)?.missesRestore || undefined],
+  'stop_reason?': [{ enum: ['digest_differs', 'primary_is_older', 'state_unusable'] }, (view) => primaryOf(view)?.stopped],
+  'known_primary_cluster_addrs?': [list(string), (view) => primaryOf(view)?.addresses],
+  'primaries?': [list(shownPrimary.schema), (view) => mapped(primaryOf(view), (primary) => [shownPrimary.json(primary)])],
+  'lag_entries?': [integer, (view) => primaryOf(view)?.lag.entries],
+  'lag_ms?': [integer, (view) => rounded(primaryOf(view)?.lag.ms)],
+  'replication_primary_canary_age_ms?': [integer, canaryAgeMs],
+  'fence?': [shownFence.schema, (view) => mapped(fenceOf(view), shownFence.json)],
+  'acknowledge?': [
+    shownAcknowledge.schema,
+    ({ known, replication }) =>
+      known.role === 'primary' ? mapped(replication?.material.setting.last, shownAcknowledge.json) : undefined,
+  ],
+  'diverged_state?': [string, ({ replication }) => replication?.diverged.newest],
+  'promotion?': [shownPromotion.schema, (view) => mapped(promotionOf(view), shownPromotion.json)],
+  'divergence?': [shownDivergence.schema, ({ replication }) => mapped(replication?.reports.divergence, shownDivergence.json)],
+});
 
 /** These operations need no token and also run on a secondary: the answers contain positions, but nothing of the records. */
 const always = { unaudited: true, onSecondary: true } as const satisfies Partial<OpenOperation>;
@@ -60,7 +142,7 @@ const status = open({
   ...always,
   name: 'replication-status',
   about: 'Read whether this cluster takes part in replication, as known to this node',
-  answers: answers.data(object({ dr: drStatusSchema, performance: object({ mode: string }) })),
+  answers: answers.data(object({ dr: shownDr.schema, performance: object({ mode: string }) })),
   run: (node) => dataReply({ dr: drStatusOf(node), performance: { mode: 'disabled' } }),
 });
 
@@ -69,48 +151,25 @@ const drStatus = open({
   ...always,
   name: 'replication-dr-status',
   about: 'Read the disaster-recovery replication of this cluster, as known to this node',
-  answers: answers.data(drStatusSchema),
+  answers: answers.data(shownDr.schema),
   run: (node) => dataReply(drStatusOf(node)),
 });
 
 /** @throws RequestError of {@link unavailable} */
-function drStatusOf(node: Node) {
+function drStatusOf(node: Node): object {
   if (node.member === undefined || node.sealStatus.sealed) throw unavailable(node);
   const { replicationStatus: known } = node.eligibility;
-  if (known === undefined) return { mode: 'disabled' };
-  const { mode, role, set, epoch, position, digest } = known;
-  const replication = node.member?.replication;
-  return {
-    mode,
-    state: role,
-    cluster_id: set,
-    ...(epoch !== undefined && { epoch }),
-    ...(role === 'secondary' ? { last_remote_wal: position } : { last_wal: position, last_dr_wal: position }),
-    ...(digest !== undefined && { merkle_root: digest.toString(16).padStart(64, '0') }),
-    ...(role === 'primary' || role === 'demoted' ? secondariesOf(node) : role === 'secondary' ? primaryOf(node) : {}),
-    ...(role === 'secondary' && canaryOf(node)),
-    ...fenceOf(node),
-    ...(role === 'primary' && acknowledgeOf(node)),
-    ...(replication?.diverged.newest !== undefined && { diverged_state: replication.diverged.newest }),
-    ...(replication !== undefined && reportsOf(node, replication.reports)),
-  };
+  return known === undefined ? { mode: 'disabled' } : shownDr.json({ node, known, replication: node.member.replication });
 }
 
-/** Returns whether this primary uses key material only once its secondaries have it; undefined while it uses it at once. */
-function acknowledgeOf({ member }: Node) {
-  const settings = member?.replication?.material.setting.last;
-  return (
-    settings && {
-      acknowledge: { mode: 'key_material', timeout_ms: settings.timeoutMs, on_timeout: settings.onTimeout },
-    }
-  );
-}
-
-/** Returns the age of the primary's canary, which each node of a secondary knows; the difference of the clocks is part of it. */
-function canaryOf({ member }: Node) {
-  const utcMs = member?.peers?.canaryUtcMs;
-  return utcMs !== undefined && { replication_primary_canary_age_ms: Date.now() - utcMs };
-}
+const shownLoss = shown<KeptDivergence>({
+  ...shownDivergence.members,
+  written: [integer, ({ written }) => written],
+  deleted: [integer, ({ deleted }) => deleted],
+  key_versions: [integer, ({ keyVersions }) => keyVersions],
+  tokens: [integer, ({ tokens }) => tokens],
+  revoked_tokens: [integer, ({ revokedTokens }) => revokedTokens],
+});
 
 /** Reads what this cluster lost when it returned as a former primary. */
 const divergence = guardedOnSecondary({
@@ -120,116 +179,13 @@ const divergence = guardedOnSecondary({
   capability: 'read',
   sudo: true,
   where: 'here',
-  answers: answers.data(
-    object({
-      ...divergenceFields,
-      ...{ written: integer, deleted: integer, key_versions: integer, tokens: integer, revoked_tokens: integer },
-    }),
-  ),
+  answers: answers.data(shownLoss.schema),
   run: (node) => {
     const kept = node.member?.replication?.reports.divergence;
     if (kept === undefined) throw new RequestError('not_found', 'this cluster has lost no changes to a successor');
-    const { written, deleted, keyVersions, tokens, revokedTokens } = kept;
-    return dataReply({
-      ...divergenceJson(kept),
-      ...{ written, deleted, key_versions: keyVersions, tokens, revoked_tokens: revokedTokens },
-    });
+    return dataReply(shownLoss.json(kept));
   },
 });
-
-/** Returns the last promotion of this cluster, and what was lost when it returned as a former primary. Each node knows both. */
-function reportsOf({ eligibility }: Node, reports: KeptReports) {
-  const promotion = eligibility.replication && reports.promotion(eligibility.replication);
-  const { divergence } = reports;
-  return {
-    ...(promotion !== undefined && { promotion: keptPromotionJson(promotion) }),
-    ...(divergence !== undefined && { divergence: divergenceJson(divergence) }),
-  };
-}
-
-const keptPromotionJson = ({
-  utcMs,
-  isForced,
-  position,
-  lossless,
-  missing,
-  missesRestore,
-  primaryPosition,
-  lag,
-  silentMs,
-}: KeptPromotion): object => ({
-  ...{ time: new Date(utcMs).toISOString(), force: isForced, position, lossless, missing, misses_restore: missesRestore },
-  ...(primaryPosition !== undefined && { primary_position: primaryPosition }),
-  ...(lag !== undefined && { lag_entries: lag.entries }),
-  ...(lag?.ms !== undefined && { lag_ms: Math.round(lag.ms) }),
-  ...(silentMs !== undefined && { last_contact_ms: Math.round(silentMs) }),
-});
-
-/** Leaves out the counts: that revoked tokens exist again is not for callers without a token. */
-const divergenceJson = ({ node, archive, utcMs, point, position }: KeptDivergence) => ({
-  ...{ node_id: node, snapshot: archive, time: new Date(utcMs).toISOString(), point, position },
-});
-
-/** Returns the fence of a primary, which only the active node knows. */
-function fenceOf({ active, member }: Node) {
-  const { state = 'off', afterMs, secondary, silentMs } = member?.replication?.fence.status ?? {};
-  if (!active || state === 'off' || afterMs === undefined) return {};
-  return {
-    fence: {
-      ...{ state, fence_after_ms: afterMs },
-      ...(secondary !== undefined && { secondary }),
-      ...(silentMs !== undefined && { last_heartbeat_duration_ms: Math.round(silentMs) }),
-    },
-  };
-}
-
-/** Returns the secondaries, which only the active node knows. */
-function secondariesOf({ active, member }: Node) {
-  const replication = member?.replication;
-  if (!active || replication === undefined) return {};
-  const { secondaries } = replication;
-  return {
-    known_secondaries: secondaries.map(({ secondary }) => secondary),
-    secondaries: secondaries.map(({ secondary, isConnected, acknowledged, lag, silentMs, unprovenEpoch }) => ({
-      node_id: secondary,
-      connection_status: isConnected ? 'connected' : 'disconnected',
-      ...(acknowledged !== undefined && { last_wal: acknowledged }),
-      ...(lag !== undefined && { lag_entries: lag.entries, lag_ms: Math.round(lag.ms) }),
-      ...(unprovenEpoch !== undefined && { unproven_epoch: unprovenEpoch }),
-      ...heartbeatOf(silentMs),
-    })),
-  };
-}
-
-/** Returns when the other cluster was heard last. */
-const heartbeatOf = (silentMs: number | undefined) =>
-  silentMs !== undefined && {
-    last_heartbeat: new Date(Date.now() - silentMs).toISOString(),
-    last_heartbeat_duration_ms: Math.round(silentMs),
-  };
-
-/** Returns the connection to the primary, which only the active node has. If it is not connected, the log has the reason. */
-function primaryOf({ member }: Node) {
-  const primary = member?.replication?.primary;
-  if (primary === undefined) return {};
-  const { secondary, addresses, connection, address = '', lag, silentMs, stopped, missesRestore } = primary;
-  return {
-    secondary_id: secondary,
-    connection_status: connection,
-    ...(missesRestore && { misses_restore: true }),
-    ...(stopped !== undefined && { stop_reason: stopped }),
-    known_primary_cluster_addrs: addresses,
-    primaries: [
-      {
-        cluster_address: address,
-        connection_status: connection,
-        ...heartbeatOf(silentMs),
-      },
-    ],
-    lag_entries: lag.entries,
-    ...(lag.ms !== undefined && { lag_ms: Math.round(lag.ms) }),
-  };
-}
 
 export const replicationRoutes: readonly Route[] = [
   { path: 'sys/replication/status', operations: { GET: status } },
