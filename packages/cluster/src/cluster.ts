@@ -4,12 +4,12 @@ import { reasonOf, StartError, systemClock } from '@transitd/process';
 import type { DriverStatus, NodeId } from '@transitd/raft-core';
 import { addressesMax, authoritiesMax, type PrimaryNodes } from '@transitd/replication';
 import { acceptsWrites, StoreError } from '@transitd/storage-fsm';
-import { authorityCall, clusterCalls } from './calls.ts';
 import { ClusterPort } from './cluster-port.ts';
 import { HeartbeatExchange } from './heartbeat-exchange.ts';
+import { heartbeatHandler } from './heartbeat-handler.ts';
 import { Admissions } from './join/admission.ts';
 import { JoinDesk } from './join/join-desk.ts';
-import { ListDelivery } from './list-delivery.ts';
+import { ListDelivery, listHandler, listPath } from './list-delivery.ts';
 import { AuthorityRotation } from './maintenance/authority-rotation.ts';
 import { Autopilot } from './maintenance/autopilot.ts';
 import { DigestCheck } from './maintenance/digest-check.ts';
@@ -19,27 +19,29 @@ import { updateMemberEntries } from './maintenance/member-entries.ts';
 import { MemberOperations } from './maintenance/member-operations.ts';
 import { OwnEntry } from './maintenance/own-entry.ts';
 import { RaftLevels } from './maintenance/raft-levels.ts';
-import { Renewal } from './maintenance/renewal.ts';
-import { SigningAuthority } from './maintenance/signing-authority.ts';
+import { Renewal, renewalHandler, renewPath } from './maintenance/renewal.ts';
+import { authorityHandler, restorePath, SigningAuthority } from './maintenance/signing-authority.ts';
 import type { ClusterAuthority } from './membership/authority.ts';
 import { ConfigurationChanges } from './membership/configuration-changes.ts';
 import type { NodeIdentity } from './membership/identity.ts';
 import type { Member } from './membership/membership.ts';
 import type { MembershipList } from './membership/membership-list.ts';
 import { MembershipListSync } from './membership/membership-list-sync.ts';
-import { askForReport, confirmWithinMs } from './node-calls.ts';
+import { askForReport, confirmWithinMs, nodeCalls } from './node-calls.ts';
 import type { Peers } from './peers.ts';
 import type { ClusterHost, NodeRole, ReportSource } from './ports/cluster-host.ts';
 import type { Storage } from './ports/storage-port.ts';
-import type { RaftConnections } from './raft-connections.ts';
+import { type RaftConnections, snapshotHandler, snapshotPath } from './raft-connections.ts';
 import type { ReplicationPort } from './replication/replication-port.ts';
 import { Canary } from './standbys/canary.ts';
 import { FollowedLeader } from './standbys/followed-leader.ts';
+import { heartbeatPath } from './standbys/heartbeat-wire.ts';
 import { Heartbeats } from './standbys/heartbeats.ts';
 import { reachedState } from './standbys/reached-state.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import type { StateComparison } from './standbys/state-comparison.ts';
 import { Forwarder } from './transport/forwarder.ts';
+import { unsealedHandler, unsealedPath } from './transport/unsealed-proof.ts';
 
 const maintenanceIntervalMs = 5000;
 
@@ -102,11 +104,15 @@ export class Cluster implements Peers {
     this.standbys = standbys;
     this.heartbeats = new Heartbeats(config.cluster_heartbeat_interval, performance.now(), events);
     this.#leader = new FollowedLeader(storage, this.heartbeats);
-    const [leader, changes] = [this.#leader, new ConfigurationChanges(driver, peers.pauses)];
+    const leader = this.#leader;
+    const changes = new ConfigurationChanges(driver, peers.pauses);
+    this.#changes = changes;
     const authority = new SigningAuthority(store, clusterId, membershipList);
+    this.#authority = authority;
     const lists = new MembershipListSync(host, membershipList, clusterId);
+    this.#lists = lists;
     const port = new ClusterPort(host, membershipList, { raft: transport, driver });
-    [this.#changes, this.#authority, this.#lists, this.#port] = [changes, authority, lists, port];
+    this.#port = port;
     this.forwarder = new Forwarder({
       client: client.forwarding(barrier),
       leader,
@@ -171,25 +177,25 @@ export class Cluster implements Peers {
   /** Connects to the members, opens the cluster port, and starts heartbeats and maintenance. @throws StartError */
   async start(reports: ReportSource): Promise<void> {
     const { host, role, storage, barrier, connections } = this.#options;
+    const { driver, replica, snapshots } = storage;
     this.#checkName();
     connections.peers.followMembers();
     await this.#lists.open();
     host.events.emit('members');
-    this.#statusChanged(storage.driver.status()); // in a cluster of one, this node is the leader already
-    await this.#port.serve(
-      clusterCalls({
-        config: host.config,
-        role,
-        storage,
-        connections,
-        lists: this.#lists,
-        authority: this.#authority,
-        changes: this.#changes,
-        proofs: barrier,
-        reports,
+    this.#statusChanged(driver.status()); // in a cluster of one, this node is the leader already
+    const [lists, authority, changes] = [this.#lists, this.#authority, this.#changes];
+    await this.#port.serve({
+      [`POST ${unsealedPath}`]: unsealedHandler(barrier), // by a node that forwards requests, on each new connection
+      [`POST ${heartbeatPath}`]: heartbeatHandler({
+        ...{ config: host.config, role, storage, connections, lists },
         digestCheck: this.#digestCheck,
       }),
-    );
+      ...nodeCalls(replica, reports),
+      [`POST ${renewPath}`]: renewalHandler({ role, authority, changes, clock: systemClock }),
+      [`POST ${listPath}`]: listHandler(driver, lists),
+      [`POST ${restorePath}`]: authorityHandler(role, authority),
+      [`GET ${snapshotPath}`]: snapshotHandler(snapshots),
+    });
     if (connections.removed) return;
     this.#exchange.start();
     this.#maintenance.start();
@@ -231,7 +237,7 @@ export class Cluster implements Peers {
     const active = this.activeMember;
     if (active === undefined) throw new StoreError('not_leader', 'no active node is known');
     const { client } = connections.peers;
-    const { status } = await client.post(active.id, authorityCall, { json: authority, timeoutMs: confirmWithinMs });
+    const { status } = await client.post(active.id, restorePath, { json: authority, timeoutMs: confirmWithinMs });
     if (status !== 200) throw new StoreError('not_leader', `the active node did not accept the authority: status ${status}`);
   }
 

@@ -12,6 +12,7 @@ import type { RaftConnections } from './raft-connections.ts';
 import {
   committedMembersIn,
   type HeartbeatRequest,
+  heartbeatPath,
   heartbeatReplySchema,
   intervalIn,
   signedListIn,
@@ -71,7 +72,7 @@ export class HeartbeatExchange {
     const sentMs = performance.now();
     try {
       const timeoutMs = host.config.cluster_heartbeat_interval;
-      const answer = await peers.client.post(to, '/cluster/echo', { json: this.#request, timeoutMs }).catch((error: unknown) => {
+      const answer = await peers.client.post(to, heartbeatPath, { json: this.#request, timeoutMs }).catch((error: unknown) => {
         host.observer.heartbeatFailed(name());
         throw error;
       });

@@ -1,15 +1,36 @@
 import { reasonOf } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
+import { fieldsIn } from '@transitd/storage-fsm';
 import type { SigningAuthority } from './maintenance/signing-authority.ts';
 import type { MembershipListSync } from './membership/membership-list-sync.ts';
-import { signList } from './membership/signed-list.ts';
+import { ListRefused, signList } from './membership/signed-list.ts';
 import type { ClusterHost, NodeRole } from './ports/cluster-host.ts';
+import type { Storage } from './ports/storage-port.ts';
 import type { RaftConnections } from './raft-connections.ts';
+import type { ClusterHandler } from './transport/cluster-call.ts';
 
 /** Path of the call that sends a signed membership list to a node that does not admit the caller. */
 export const listPath = '/cluster/members';
 
 const sendListWithinMs = 2_500;
+
+/**
+ * Returns the handler of this call. It is sent by a node that this node does not admit, perhaps because this node was away while the
+ * members were replaced.
+ */
+export const listHandler =
+  (driver: Pick<Storage['driver'], 'status'>, lists: Pick<MembershipListSync, 'receive'>): ClusterHandler =>
+  async ({ from, certificate, body }) => {
+    // A node that hears a leader learns of its members from that one.
+    if (driver.status().leader !== 0) return { status: 409, json: {} };
+    try {
+      const verdict = await lists.receive(fieldsIn(body), { id: from, certificate });
+      return { status: verdict === 'take' || verdict === 'known' ? 200 : 403, json: { verdict } };
+    } catch (error) {
+      if (error instanceof ListRefused) return { status: 400, json: {} };
+      throw error;
+    }
+  };
 
 interface ListDeliveryOptions {
   readonly host: Pick<ClusterHost, 'log'>;

@@ -7,12 +7,23 @@ import { type NodeIdentity, readIdentity } from './membership/identity.ts';
 import { loadX509 } from './membership/load-x509.ts';
 import { MembershipList } from './membership/membership-list.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
-import type { MembershipPorts } from './ports/storage-port.ts';
+import type { MembershipPorts, Storage } from './ports/storage-port.ts';
 import { RaftPeers } from './raft-peers.ts';
 import { lowDisksThatBlock } from './standbys/low-disks.ts';
+import type { ClusterHandler } from './transport/cluster-call.ts';
 
 /** Deadline for the head of the response with a snapshot. The leader opens its state before it sends the head. */
 const snapshotHeadMs = 10_000;
+
+export const snapshotPath = '/cluster/snapshot';
+
+/** Returns the handler of the call with which another node fetches a snapshot. */
+export const snapshotHandler =
+  (snapshots: Pick<Storage['snapshots'], 'stream'>): ClusterHandler =>
+  async ({ from, query }) => {
+    const index = Number(query.get('index') ?? Number.NaN);
+    return Number.isSafeInteger(index) && index >= 0 ? { stream: snapshots.stream(from, index) } : { status: 400, json: {} };
+  };
 
 /** Everything that consensus needs of the other members; exists before the log of this node is open. */
 export class RaftConnections {
@@ -46,11 +57,6 @@ export class RaftConnections {
     return new RaftConnections(host, identity, existsSync(join(host.directory, removalFile)));
   }
 
-  /** The certificate of the cluster port and its key; undefined on a founder that has not been active yet. */
-  get identity(): NodeIdentity | undefined {
-    return this.membershipList.identity;
-  }
-
   /** Whether this node was removed from the cluster. */
   get removed(): boolean {
     return this.#removed;
@@ -69,7 +75,7 @@ export class RaftConnections {
       removed: this.#removed,
       link: {
         open: async (from, index, signal) => {
-          const path = `/cluster/snapshot?index=${index}`;
+          const path = `${snapshotPath}?index=${index}`;
           const answer = await this.peers.client.request(from, { method: 'GET', path, signal, timeoutMs: snapshotHeadMs });
           if (answer.status === 200) return answer.body;
           answer.body.destroy();

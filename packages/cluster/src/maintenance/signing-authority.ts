@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
-import type { Store } from '@transitd/storage-fsm';
+import { fieldsIn, type Store, StoreError } from '@transitd/storage-fsm';
 import {
   authorityPath,
   authorityRecord,
@@ -15,7 +15,9 @@ import {
 import { fingerprintOf } from '../membership/certificate.ts';
 import type { MembershipList } from '../membership/membership-list.ts';
 import { isSameAuthority } from '../membership/rotation-phase.ts';
+import type { NodeRole } from '../ports/cluster-host.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
+import type { ClusterHandler } from '../transport/cluster-call.ts';
 
 /** The signing authority of the cluster, as the records of this node and the newest committed configuration name it. */
 export class SigningAuthority {
@@ -46,6 +48,19 @@ export class SigningAuthority {
     await keepAuthority(this.#store, committedAuthority ?? this.#membershipList.requireIdentity().authority, authority);
   }
 }
+
+export const restorePath = '/cluster/authority';
+
+/** Returns the handler of this call, sent by the node that ran a restore under another root key: only it still has the authority's key. */
+export const authorityHandler =
+  (role: Pick<NodeRole, 'isActive'>, signing: Pick<SigningAuthority, 'keep'>): ClusterHandler =>
+  async ({ body }) => {
+    const { key, certificate } = fieldsIn(body);
+    if (typeof key !== 'string' || typeof certificate !== 'string') return { status: 400, json: {} };
+    if (!role.isActive) throw new StoreError('not_leader', 'this node is not the active one');
+    await signing.keep({ key, certificate });
+    return { status: 200, json: {} };
+  };
 
 /** A certificate that was signed for a node, and the authority that signed it. */
 export interface IssuedNodeCertificate {

@@ -3,6 +3,8 @@ import { levelRange } from '../membership/member-levels.ts';
 import { type CommittedMembers, parseHostAndPort, parseMembers } from '../membership/membership.ts';
 import { type SignedList, signedList } from '../membership/signed-list.ts';
 
+export const heartbeatPath = '/cluster/echo';
+
 /** The body of a heartbeat: what a node reports about itself. */
 export const heartbeatRequestSchema = z.object({
   name: z.string().max(64),

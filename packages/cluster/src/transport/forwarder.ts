@@ -4,7 +4,7 @@ import { announcesBody, endAfterDrain, indexHeader, indexIn, strictTransportSecu
 import type { Span } from '@transitd/process';
 import type { NodeId, Term } from '@transitd/raft-core';
 import { type ServiceIndex, StoreError } from '@transitd/storage-fsm';
-import { ClusterCallError, type ForwardingClient } from './cluster-client.ts';
+import { ClusterCallError, type ClusterResponse, type ForwardingClient } from './cluster-client.ts';
 import { LeadershipTransferred, leadershipTransferredHeader } from './leadership-transferred.ts';
 
 /** No active node executed a forwarded request, and nothing was changed: the request may be decided again. */
@@ -143,18 +143,10 @@ export class Forwarder {
         timeoutMs: isSlow ? slowDeadlineMs : isLong(req, body) ? bodyDeadlineMs : deadlineMs,
       });
       this.#inFlight.delete(abort); // the outcome is known: a new leader must not abort the answer
-      // This node was removed or runs on a copied disk. Its heartbeats and connections tell it so; its clients choose another node.
-      if (answer.status === 410 || answer.status === 421) {
+      const refusal = refusalIn(answer, { term: leader.term, endsLeadership });
+      if (refusal !== undefined) {
         answer.body.destroy();
-        throw new ClusterCallError('not_sent', 'the active node does not admit this node');
-      }
-      if (answer.headers[leadershipTransferredHeader] !== undefined) {
-        answer.body.destroy();
-        throw new LeadershipTransferred(leader.term);
-      }
-      if (!endsLeadership && answer.headers[notExecutedHeader] !== undefined) {
-        answer.body.destroy();
-        throw new NoActiveNode(leader.term);
+        throw refusal;
       }
       const index = indexIn(answer.headers[indexHeader.toLowerCase()]);
       if (index !== undefined) await this.#applied(index, span);
@@ -171,10 +163,9 @@ export class Forwarder {
         return 502;
       }
       if (error instanceof LeadershipTransferred || error instanceof NoActiveNode) throw error;
-      if (error instanceof ClusterCallError && error.code === 'not_sent') throw new NoActiveNode(leader.term);
-      if (changes)
-        throw new StoreError('outcome_unknown', 'the active node received the request and did not answer', { cause: error });
-      throw new NoActiveNode(leader.term);
+      const isSent = !(error instanceof ClusterCallError && error.code === 'not_sent');
+      if (!changes || !isSent) throw new NoActiveNode(leader.term);
+      throw new StoreError('outcome_unknown', 'the active node received the request and did not answer', { cause: error });
     } finally {
       res.off('close', onClose);
       this.#inFlight.delete(abort);
@@ -188,6 +179,17 @@ export class Forwarder {
     const isThere = await this.#options.reached(index, ownApplyMs);
     span?.end(!isThere);
   }
+}
+
+/** Returns the error for an answer that says that the request was not executed; undefined for every other answer. */
+function refusalIn(
+  { status, headers }: Pick<ClusterResponse, 'status' | 'headers'>,
+  { term, endsLeadership }: { readonly term: Term; readonly endsLeadership: boolean },
+): LeadershipTransferred | NoActiveNode | undefined {
+  // This node was removed or runs on a copied disk. Its heartbeats and connections tell it so; its clients choose another node.
+  if (status === 410 || status === 421) return new NoActiveNode(term);
+  if (headers[leadershipTransferredHeader] !== undefined) return new LeadershipTransferred(term);
+  return !endsLeadership && headers[notExecutedHeader] !== undefined ? new NoActiveNode(term) : undefined;
 }
 
 /** Whether the active node may queue the request because of its body. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type ClusterCallsOptions, clusterCalls } from '../src/calls.ts';
+import { type HeartbeatHandlerOptions, heartbeatHandler } from '../src/heartbeat-handler.ts';
 import type { HeartbeatRequest } from '../src/standbys/heartbeat-wire.ts';
 import type { ClusterAnswer } from '../src/transport/cluster-call.ts';
 
@@ -33,7 +33,7 @@ async function heartbeat(json: object, node: AskedNode = {}) {
   const received: number[] = [];
   const driver = { status: () => ({ commitIndex: 9 }) };
   const machine = { applied: { appliedIndex: 9, digest: 1n } };
-  const calls = clusterCalls({
+  const handler = heartbeatHandler({
     storage: {
       driver,
       machine,
@@ -51,9 +51,9 @@ async function heartbeat(json: object, node: AskedNode = {}) {
       },
     },
     config: { cluster_heartbeat_interval: 1_000 },
-    lists: { newest: undefined, receive: async () => 'known' },
+    lists: { newest: undefined },
     digestCheck: { run: async () => undefined },
-  } as unknown as ClusterCallsOptions);
+  } as unknown as HeartbeatHandlerOptions);
   const channel = (): Buffer => Buffer.alloc(0);
   const call = {
     from: 2,
@@ -63,7 +63,7 @@ async function heartbeat(json: object, node: AskedNode = {}) {
     body: Buffer.from(JSON.stringify(json)),
     query: new URLSearchParams(),
   };
-  const answer = (await calls['POST /cluster/echo']?.(call)) as Extract<ClusterAnswer, { status: number }>;
+  const answer = (await handler(call)) as Extract<ClusterAnswer, { status: number }>;
   return { status: answer.status, json: JSON.parse(JSON.stringify(answer.json)), received };
 }
 
