@@ -57,7 +57,7 @@ export class GcpKmsSeal implements SealBackend {
     });
     if (answer.status === 200) return bodyOf(form, answer, this.#name);
     if (answer.status === 401) token.forget();
-    const failure = failures[refusalIn(answer).code] ?? failureOfStatus(answer.status);
+    const failure = failures.get(refusalIn(answer).code) ?? failureOfStatus(answer.status);
     const name = failure === 'wrong_key' ? `${this.#name}${hint}` : this.#name;
     throw serviceError(failure, name, answer, 'the role roles/cloudkms.cryptoKeyEncrypterDecrypter for it');
   }
@@ -73,7 +73,7 @@ export class GcpKmsSeal implements SealBackend {
 }
 
 /** Kind of failure for each status name in an error. For other names, the HTTP status decides. */
-const failures: Readonly<Record<string, ProviderFailure>> = {
-  RESOURCE_EXHAUSTED: 'throttled',
-  FAILED_PRECONDITION: 'wrong_key',
-};
+const failures: ReadonlyMap<string, ProviderFailure> = new Map([
+  ['RESOURCE_EXHAUSTED', 'throttled'],
+  ['FAILED_PRECONDITION', 'wrong_key'],
+]);

@@ -184,4 +184,11 @@ describe('a gcpckms seal', () => {
       /encrypted by .*cryptoKeyVersions\/1 cannot use the key for this: status 400: FAILED_PRECONDITION: The version/,
     );
   });
+
+  it('judges an error with an unknown name by its status, also if the name is one of JavaScript', async () => {
+    for (const name of ['UNHEARD_OF', 'constructor', 'toString', '__proto__']) {
+      mock.state.answer = refused(429, name, 'message');
+      expect((await providerErrorOf(mock.sealOf('one').wrap(key))).failure).to.equal('throttled');
+    }
+  });
 });
