@@ -38,7 +38,7 @@ export type Exchange = (request: ProviderRequest) => Promise<ProviderAnswer>;
 export type Connect = (address: string) => Exchange;
 
 /** Deadline for one request and its answer. */
-const deadlineMs = 10_000;
+const defaultDeadlineMs = 10_000;
 /** Maximum size of an answer. */
 const answerBytesMax = 64 * 1024;
 
@@ -47,7 +47,7 @@ export const connect: Connect = (address) => exchangeWith(address, { skipVerify:
 
 /** Sends each request to this address on a new connection. Follows no redirects. */
 export const exchangeWith =
-  (address: string, { ca, cert, key, serverName, skipVerify }: ProviderTls): Exchange =>
+  (address: string, { ca, cert, key, serverName, skipVerify }: ProviderTls, deadlineMs = defaultDeadlineMs): Exchange =>
   ({ method, path, headers, body, text: wantsText = false }) =>
     new Promise((resolve, reject) => {
       const url = new URL(path, address);

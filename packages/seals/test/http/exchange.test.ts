@@ -1,0 +1,51 @@
+import { expect } from 'chai';
+import { exchangeWith } from '../../src/http/exchange.ts';
+import { type StubAnswer, stubProvider } from './stub-provider.ts';
+
+describe('an exchange with a provider', () => {
+  for (const { what, answer, says } of [
+    { what: 'does not answer', answer: () => undefined, says: 'no answer within 0.05 s' },
+    {
+      what: 'sends its answer too slowly',
+      answer: (res) => {
+        res.writeHead(200).write('{');
+        const timer = setInterval(() => res.write(' '), 5);
+        res.on('close', () => clearInterval(timer));
+      },
+      says: 'no answer within 0.05 s',
+    },
+    {
+      what: 'never ends its answer',
+      answer: (res) => {
+        const more = (): void => {
+          if (res.destroyed) return;
+          res.write('x'.repeat(16_384));
+          setImmediate(more);
+        };
+        more();
+      },
+      says: 'its answer has more than 65536 bytes',
+    },
+  ] as readonly { what: string; answer: StubAnswer; says: string }[])
+    it(`ends when the provider ${what}`, async () => {
+      const provider = await stubProvider(() => answer);
+      try {
+        const deadlineMs = says.startsWith('no answer') ? 50 : 10_000;
+        const exchange = exchangeWith(provider.address, { skipVerify: false }, deadlineMs);
+        const error: unknown = await exchange({ method: 'GET', path: '/' }).catch((reason: unknown) => reason);
+        expect(error).to.be.an('error').with.property('message', says);
+      } finally {
+        await provider.close();
+      }
+    });
+
+  it('returns a redirect instead of following it', async () => {
+    const provider = await stubProvider(() => [302, '', { location: '/elsewhere' }]);
+    try {
+      const { status } = await exchangeWith(provider.address, { skipVerify: false })({ method: 'GET', path: '/' });
+      expect([status, provider.requests.map(({ path }) => path)]).to.deep.equal([302, ['/']]);
+    } finally {
+      await provider.close();
+    }
+  });
+});
