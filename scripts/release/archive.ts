@@ -43,9 +43,13 @@ export function stageArchive(platform: Platform, to: string): void {
   cpSync(join(root, 'deploy/transitd.example.yaml'), join(to, 'transitd.example.yaml'));
 }
 
-/** Whether a node of this platform uses a file of a third-party package. Nested packages have entries of their own. */
+/**
+ * Whether a node of this platform uses a file of a third-party package. Nested packages have entries of their own. In the SDK of
+ * AWS, `dist-es` is for bundlers.
+ */
 function isNeeded(path: string, { name, platform }: { readonly name: string; readonly platform: Platform }): boolean {
-  if (/(^|\/)node_modules$/.test(path) || /\.(map|ts|mts|cts|o|d|gyp|c|cc|cpp|h|bare)$/.test(path)) return false;
+  if (/(^|\/)(node_modules|dist-es|dist-types)$/.test(path) || /\.(map|ts|mts|cts|o|d|gyp|c|cc|cpp|h|bare)$/.test(path))
+    return false;
   const [, prebuild] = /^prebuilds\/([^/]+)/.exec(path) ?? [];
   if (prebuild !== undefined && prebuild !== platform) return false;
   return name !== 'pkcs11js' || !path.startsWith('build/') || binding.startsWith(path) || path === binding;

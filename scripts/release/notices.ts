@@ -25,6 +25,9 @@ export const noticeOf = ({ name, version, license, path }: ProductionPackage): s
 
 /** Packages under the Apache License without a copy of it: the file with their copyright notice. */
 const withoutText: Readonly<Record<string, string>> = {
+  '@aws-sdk/credential-provider-http': 'aws-sdk.txt',
+  '@aws-sdk/credential-provider-login': 'aws-sdk.txt',
+  '@aws-sdk/nested-clients': 'aws-sdk.txt',
   '@bufbuild/protobuf': 'bufbuild-protobuf.txt',
   '@connectrpc/connect': 'connect.txt',
   '@connectrpc/connect-node': 'connect.txt',

@@ -366,6 +366,12 @@ describe('the doctor', () => {
           first: 'fail seal seal.credentials_file /secret does not contain an access key in the profile other',
         },
         {
+          what: 'a token of a web identity',
+          config: withSecret({ ...aws, role_arn: 'arn:aws:iam::111122223333:role/unseal' }, 'web_identity_token_file'),
+          content: 'hidden-secret',
+          first: 'ok seal /secret can be used',
+        },
+        {
           what: 'a client secret of two lines',
           config: withSecret(azure, 'client_secret_file'),
           content: 'hidden-secret\nhidden-secret\n',

@@ -33,7 +33,7 @@ export function parseConfig(
   const overlaid = Object.keys(fixed).length === 0 ? settings : { ...(settings as object), ...fixed };
   const result = configSchema.safeParse(overlaid, { error: issueWords });
   const faults = result.success
-    ? [...unknown, ...combinationFaults(result.data)]
+    ? [...unknown, ...combinationFaults(result.data, environment)]
     : [...unknown, ...result.error.issues.flatMap((issue) => faultsOf(issue, overlaid, schema))];
   if (result.success && faults.length === 0) return result.data;
   throw startErrorOf(faults, ({ path, isKey = false }) => {
@@ -44,7 +44,7 @@ export function parseConfig(
 }
 
 /** Returns the faults in combinations of keys. Each key must already be valid by itself. */
-function combinationFaults(config: Config): readonly Fault[] {
+function combinationFaults(config: Config, environment: NodeJS.ProcessEnv): readonly Fault[] {
   const faults: Fault[] = [];
   const { cluster_addr, cluster_listen, retry_join, listeners, limits, workers } = config;
   if (cluster_addr === undefined && (retry_join.length > 0 || cluster_listen !== undefined)) {
@@ -60,7 +60,7 @@ function combinationFaults(config: Config): readonly Fault[] {
     const text = `must be below limits.reads (${limits.reads}): the main thread and each gateway thread get a share of it`;
     faults.push({ path: ['workers'], text });
   }
-  return [...faults, ...sealFaults(config), ...storageFaults(config)];
+  return [...faults, ...sealFaults(config, environment), ...storageFaults(config)];
 }
 
 /** Reads a configuration file in YAML, which includes JSON. @throws StartError */

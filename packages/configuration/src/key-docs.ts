@@ -53,6 +53,13 @@ const sealDocs: Readonly<Record<string, KeyDoc>> = {
       'outside `data_dir`; default: the environment, the container or the instance',
   ),
   profile: restart('Profile in `credentials_file`; default: `AWS_PROFILE`, otherwise `default`'),
+  role_arn: restart(
+    'ARN of a role that the node assumes: by `web_identity_token_file`, otherwise by the credentials that it finds',
+  ),
+  role_session_name: restart('Name of the sessions in that role; default: `transitd`'),
+  web_identity_token_file: restart(
+    'File with a token that the role trusts, read for each request of credentials; outside `data_dir`',
+  ),
   vault_name: restart('Name of the key vault of Azure'),
   tenant_id: restart('Tenant of the application that uses the key vault; required with a client secret'),
   client_id: restart('Id of that application, or of a managed identity that the user assigned; required with a client secret'),
@@ -124,7 +131,6 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
   migrate_seal_from: restart(
     'The seal before this one, of another type or `name`, while the cluster moves to `seal`; the same keys ([seals](seals.md#migration))',
   ),
-  ...under('migrate_seal_from', sealDocs),
   storage: restart('Where the records are'),
   ...under('storage', {
     type: restart('`raft`: in `data_dir` of each node; `etcd`: in an etcd cluster, a **preview** ([etcd](etcd.md))'),

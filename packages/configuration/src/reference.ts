@@ -29,10 +29,13 @@ interface Key {
   readonly isRequired: boolean;
 }
 
-/** Returns every key of the schema, sections before their keys, in the order of the schema. */
+/**
+ * Returns every key of the schema, sections before their keys, in the order of the schema. `migrate_seal_from` stands for its keys, which
+ * are those of `seal`.
+ */
 export function configKeys(): readonly Key[] {
   const root = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as KeySchema;
-  const keys = [...keysBelow('', root)];
+  const keys = [...keysBelow('', root)].filter(({ name }) => !name.startsWith('migrate_seal_from.'));
   const named = new Map<string, Key>();
   // The types of a seal or of an audit device share keys: their alternatives become one key.
   for (const key of keys) named.set(key.name, merged(named.get(key.name), key));

@@ -4,12 +4,15 @@ import { addressText, isLoopback } from './addresses.ts';
 import type { Fault } from './faults.ts';
 import type { Config } from './schema.ts';
 
-/** Returns the faults of the seals in combination with other keys. Each key must already be valid by itself. */
-export function sealFaults(config: Config): readonly Fault[] {
+/**
+ * Returns the faults of the seals in combination with other keys and with variables that name files. Each key must already be valid by
+ * itself.
+ */
+export function sealFaults(config: Config, environment: NodeJS.ProcessEnv): readonly Fault[] {
   const { seal, migrate_seal_from: before } = config;
   const faults = [
-    ...faultsOf(seal, 'seal', config),
-    ...(before === undefined ? [] : faultsOf(before, 'migrate_seal_from', config)),
+    ...faultsOf(seal, 'seal', config, environment),
+    ...(before === undefined ? [] : faultsOf(before, 'migrate_seal_from', config, environment)),
   ];
   if (before?.type !== seal.type) return faults;
   const [name, nameBefore] = [seal, before].map((one) => ('name' in one ? one.name : undefined));
@@ -27,8 +30,9 @@ function faultsOf(
   seal: Config['seal'],
   section: string,
   { data_dir, api_addr, listeners, pkcs11_libraries }: Config,
+  environment: NodeJS.ProcessEnv,
 ): readonly Fault[] {
-  const inside = secretFiles(seal).find((file) => isInside(file, data_dir));
+  const inside = secretFiles(seal, environment).find((file) => isInside(file, data_dir));
   if (inside !== undefined) {
     const text = `the file ${inside} is inside data_dir, so a copy of it would contain data and key: move the file`;
     return [{ path: [section], text }];
@@ -56,8 +60,15 @@ function isSafe(address: string): boolean {
   return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
 }
 
-function secretFiles(seal: Config['seal']): readonly string[] {
-  return filesOf(seal).filter((file) => file !== undefined);
+/** Variables that name files with credentials. */
+const fileVariables: Readonly<Partial<Record<Config['seal']['type'], readonly string[]>>> = {
+  awskms: ['AWS_SHARED_CREDENTIALS_FILE', 'AWS_WEB_IDENTITY_TOKEN_FILE', 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'],
+  azurekeyvault: ['AZURE_FEDERATED_TOKEN_FILE'],
+};
+
+function secretFiles(seal: Config['seal'], environment: NodeJS.ProcessEnv): readonly string[] {
+  const named = (fileVariables[seal.type] ?? []).map((name) => environment[name]);
+  return [...filesOf(seal), ...named].filter((file) => file !== undefined);
 }
 
 function filesOf(seal: Config['seal']): readonly (string | undefined)[] {
@@ -73,6 +84,7 @@ function filesOf(seal: Config['seal']): readonly (string | undefined)[] {
     case 'azurekeyvault':
       return [seal.client_secret_file];
     case 'awskms':
+      return [seal.credentials_file, seal.web_identity_token_file];
     case 'gcpckms':
       return [seal.credentials_file];
   }

@@ -76,15 +76,30 @@ const hostLabel = /^[a-z0-9-]{1,63}$/;
 const label = (pattern: RegExp, words: string) => z.string().regex(pattern, `must have ${words}`);
 const region = label(hostLabel, '1 to 63 lowercase letters, digits and -');
 
-const awsKmsSeal = z.strictObject({
-  type: z.literal('awskms'),
-  name: sealName,
-  region,
-  kms_key_id: label(/^[\w:/-]{1,2048}$/, '1 to 2048 characters of a key id, an ARN or an alias'),
-  endpoint: httpUrl.optional(),
-  credentials_file: z.string().optional(),
-  profile: label(/^[^\s[\]]{1,128}$/, '1 to 128 characters without spaces').optional(),
-});
+const awsKmsSeal = z
+  .strictObject({
+    type: z.literal('awskms'),
+    name: sealName,
+    region,
+    kms_key_id: label(/^[\w:/-]{1,2048}$/, '1 to 2048 characters of a key id, an ARN or an alias'),
+    endpoint: httpUrl.optional(),
+    credentials_file: z.string().optional(),
+    profile: label(/^[^\s[\]]{1,128}$/, '1 to 128 characters without spaces').optional(),
+    role_arn: label(
+      /^arn:[a-z-]{1,32}:iam::\d{12}:role\/[\w+=,.@/-]{1,576}$/,
+      'the form arn:aws:iam::111122223333:role/name',
+    ).optional(),
+    role_session_name: label(/^[\w+=,.@-]{2,64}$/, '2 to 64 letters, digits and +=,.@_-').optional(),
+    web_identity_token_file: z.string().optional(),
+  })
+  .refine((value) => value.credentials_file === undefined || value.web_identity_token_file === undefined, {
+    message: 'has both credentials_file and web_identity_token_file',
+  })
+  .refine(
+    ({ role_arn, role_session_name, web_identity_token_file: file }) =>
+      role_arn !== undefined || (role_session_name === undefined && file === undefined),
+    { message: 'needs role_arn with role_session_name or web_identity_token_file' },
+  );
 
 const azureKeyVaultSeal = z
   .strictObject({

@@ -10,6 +10,7 @@ const minimal = {
   listeners: [{ address: '127.0.0.1:8200', tls_disable: true }],
 };
 const aws = { type: 'awskms', region: 'eu-central-1', kms_key_id: 'alias/unseal' };
+const role = 'arn:aws:iam::111122223333:role/unseal';
 const azure = { type: 'azurekeyvault', vault_name: 'transitd-seal', key_name: 'unseal' };
 const google = { type: 'gcpckms', project: 'p', region: 'global', key_ring: 'r', crypto_key: 'k' };
 const sealOf = (seal: object, environment: NodeJS.ProcessEnv = {}) => parseConfig({ ...minimal, seal }, environment).seal;
@@ -29,6 +30,19 @@ describe('the configuration of a seal with a key service', () => {
     { what: 'a secret', seal: { ...aws, secret_key: 'x' }, says: /secret_key/ },
     { what: 'a region that is no host name', seal: { ...aws, region: 'evil.example/' }, says: /seal.region/ },
     { what: 'a file in the data directory', seal: { ...aws, credentials_file: '/var/lib/transitd/c' }, says: /inside data_dir/ },
+    {
+      what: 'a token in the data directory',
+      seal: { ...aws, role_arn: role, web_identity_token_file: '/var/lib/transitd/t' },
+      says: /inside data_dir/,
+    },
+    { what: 'a token without a role', seal: { ...aws, web_identity_token_file: '/run/t' }, says: /needs role_arn/ },
+    { what: 'the name of a session without a role', seal: { ...aws, role_session_name: 'n1' }, says: /needs role_arn/ },
+    {
+      what: 'two sources of credentials',
+      seal: { ...aws, role_arn: role, web_identity_token_file: '/run/t', credentials_file: '/run/c' },
+      says: /both credentials_file and web_identity_token_file/,
+    },
+    { what: 'a role that is no ARN', seal: { ...aws, role_arn: 'unseal' }, says: /seal.role_arn.*arn:aws:iam::/ },
     { what: 'a vault that is another host', seal: { ...azure, vault_name: 'a.evil.example' }, says: /seal.vault_name/ },
     { what: 'a secret without an application', seal: { ...azure, client_secret_env: 'S' }, says: /tenant_id and client_id/ },
     {
@@ -43,6 +57,17 @@ describe('the configuration of a seal with a key service', () => {
         .to.throw(StartError, says)
         .with.property('message')
         .that.does.not.include('\n');
+    });
+
+  for (const [seal, names] of [
+    [aws, ['AWS_SHARED_CREDENTIALS_FILE', 'AWS_WEB_IDENTITY_TOKEN_FILE', 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']],
+    [azure, ['AZURE_FEDERATED_TOKEN_FILE']],
+  ] as const)
+    it(`is refused if a variable of ${seal.type} names a file in the data directory`, () => {
+      for (const name of names) {
+        expect(() => sealOf(seal, { [name]: '/var/lib/transitd/x' })).to.throw(StartError, /the file \S+x is inside data_dir/);
+        expect(sealOf(seal, { [name]: '/run/x' })).to.include({ type: seal.type });
+      }
     });
 
   it('is filled from the variables of the peers, which never replace the file', () => {

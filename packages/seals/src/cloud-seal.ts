@@ -1,6 +1,8 @@
 import type { Config } from '@transitd/configuration';
+import { type AwsService, requireSdk } from './awskms/aws-service.ts';
 import { AwsKmsSeal } from './awskms/awskms-seal.ts';
-import { CredentialSource } from './awskms/credentials.ts';
+import { CredentialSource, defaultSessionName, type Identity } from './awskms/credentials.ts';
+import { Sts } from './awskms/sts.ts';
 import { AzureKeyVaultSeal } from './azurekeyvault/azure-key-vault-seal.ts';
 import { azureToken } from './azurekeyvault/azure-token.ts';
 import { azureClouds } from './azurekeyvault/clouds.ts';
@@ -11,6 +13,8 @@ import type { Connect } from './http/exchange.ts';
 import { secretFrom } from './secret-source.ts';
 
 type CloudConfig = Extract<Config['seal'], { type: 'awskms' | 'azurekeyvault' | 'gcpckms' }>;
+
+type AwsConfig = Extract<CloudConfig, { type: 'awskms' }>;
 
 export interface CloudSealParts {
   /** Environment variables, with the names that the cloud providers' own tools use. */
@@ -37,13 +41,24 @@ export function cloudSeal(config: CloudConfig, parts: CloudSealParts): SealBacke
   }
 }
 
-function awsKmsSeal(config: Extract<CloudConfig, { type: 'awskms' }>, { env, connect, nowMs }: CloudSealParts): SealBackend {
+function awsKmsSeal(config: AwsConfig, { env, connect, nowMs }: CloudSealParts): SealBackend {
+  requireSdk();
   const { region, kms_key_id: keyId, credentials_file: credentialsFile } = config;
   const profile = config.profile ?? env['AWS_PROFILE'] ?? 'default';
   const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
-  const { origin: endpoint } = new URL(config.endpoint ?? `https://kms.${region}.${domain}`);
-  const credentials = new CredentialSource({ env, credentialsFile, profile, connect, nowMs });
-  return new AwsKmsSeal({ region, keyId, endpoint, credentials, exchange: connect(endpoint), nowMs });
+  const serviceAt = (address: string): AwsService => {
+    const { origin: endpoint } = new URL(address);
+    return { region, endpoint, exchange: connect(endpoint), nowMs };
+  };
+  const sts = new Sts(serviceAt(`https://sts.${region}.${domain}`));
+  const credentials = new CredentialSource({ env, credentialsFile, profile, identity: identityIn(config), sts, connect, nowMs });
+  return new AwsKmsSeal({ service: serviceAt(config.endpoint ?? `https://kms.${region}.${domain}`), keyId, credentials });
+}
+
+function identityIn({ role_arn: arn, role_session_name: name, web_identity_token_file: tokenFile }: AwsConfig): Identity {
+  if (arn === undefined) return { type: 'found' };
+  const role = { arn, sessionName: name ?? defaultSessionName };
+  return tokenFile === undefined ? { type: 'assumed', role } : { type: 'web', role, tokenFile };
 }
 
 function azureKeyVaultSeal(

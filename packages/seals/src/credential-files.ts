@@ -5,8 +5,8 @@ import { ProviderError } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
 import { reasonOf } from '@transitd/process';
 import { credentialsOf, readProfile } from './awskms/credentials-file.ts';
-import { readFederatedToken } from './azurekeyvault/azure-token.ts';
 import { readServiceAccount } from './gcpckms/google-token.ts';
+import { readSecret } from './http/secret-file.ts';
 import { secretFrom } from './secret-source.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -55,16 +55,18 @@ function readersOf(seal: Config['seal'], variables: Variables): readonly Reader[
     case 'pkcs11':
       return secret(seal.pin_file, (file) => secretIn(file, 'pin'));
     case 'awskms': {
-      const { credentials_file: own, profile = variables['AWS_PROFILE'] ?? 'default' } = seal;
+      const { credentials_file: own, web_identity_token_file: token, profile = variables['AWS_PROFILE'] ?? 'default' } = seal;
+      if (token !== undefined) return tokenIn('seal.web_identity_token_file', token);
       if (own !== undefined) return secret(own, (file) => readProfile('seal.credentials_file', file, profile));
       if (credentialsOf(variables['AWS_ACCESS_KEY_ID'], variables['AWS_SECRET_ACCESS_KEY'], undefined) !== undefined) return [];
-      const shared = 'AWS_SHARED_CREDENTIALS_FILE';
-      return secret(variables[shared], (file) => readProfile(shared, file, profile));
+      const shared = variables['AWS_SHARED_CREDENTIALS_FILE'];
+      if (shared !== undefined) return secret(shared, (file) => readProfile('AWS_SHARED_CREDENTIALS_FILE', file, profile));
+      return variables['AWS_ROLE_ARN'] === undefined ? [] : tokenOf('AWS_WEB_IDENTITY_TOKEN_FILE', variables);
     }
     case 'azurekeyvault':
       if (seal.client_secret_file !== undefined)
         return secret(seal.client_secret_file, (file) => secretIn(file, 'client_secret'));
-      return seal.client_secret_env === undefined ? secret(variables['AZURE_FEDERATED_TOKEN_FILE'], readFederatedToken) : [];
+      return seal.client_secret_env === undefined ? tokenOf('AZURE_FEDERATED_TOKEN_FILE', variables) : [];
     case 'gcpckms':
       return secret(seal.credentials_file, async (file) => {
         const { private_key } = await readServiceAccount(file);
@@ -77,6 +79,11 @@ const secret = (file: string | undefined, read: (file: string) => unknown): read
   file === undefined ? [] : [{ file, isSecret: true, read: () => read(file) }];
 
 const secretIn = (file: string, name: string): Promise<string> => secretFrom({ file, env: undefined }, name)();
+
+const tokenIn = (setting: string, path: string | undefined): readonly Reader[] =>
+  secret(path, (file) => readSecret(setting, file, 'token'));
+
+const tokenOf = (variable: string, variables: Variables): readonly Reader[] => tokenIn(variable, variables[variable]);
 
 function tlsReaders(tls: Extract<Config['seal'], { type: 'transit' }>['tls']): readonly Reader[] {
   const { ca_file: ca, cert_file: cert, key_file: key } = tls;

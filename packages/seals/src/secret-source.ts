@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises';
-import { ProviderError } from '@transitd/barrier';
-import { reasonOf, requireOwnerWritable, StartError } from '@transitd/process';
+import { StartError } from '@transitd/process';
+import { isSecret, readSecret } from './http/secret-file.ts';
 
 /** Where a credential comes from; exactly one of the two is set. */
 export interface SecretSource {
@@ -25,17 +24,5 @@ export function secretFrom(
     if (!isSecret(secret)) throw new StartError(`seal: the environment variable ${env} does not contain a ${name}`);
     return async () => secret;
   }
-  return async () => {
-    try {
-      requireOwnerWritable(file);
-      const secret = (await readFile(file, 'utf8')).trim();
-      if (isSecret(secret)) return secret;
-    } catch (error) {
-      throw new ProviderError('permission', `seal.${name}_file cannot be read: ${reasonOf(error)}`, { cause: error });
-    }
-    throw new ProviderError('permission', `seal.${name}_file ${file} does not contain a ${name}`);
-  };
+  return () => readSecret(`seal.${name}_file`, file, name);
 }
-
-/** One line of printable characters: a token goes into a header. */
-const isSecret = (text: string): boolean => /^[\x21-\x7e]{1,4096}$/.test(text);

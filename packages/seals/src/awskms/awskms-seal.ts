@@ -5,37 +5,29 @@ import {
   type ProviderFailure,
   type WrappedKey,
 } from '@transitd/barrier';
-import { reasonOf } from '@transitd/process';
 import { z } from 'zod';
 import { purpose } from '../backend/purpose.ts';
 import type { SealBackend } from '../backend/seal-backend.ts';
-import type { Exchange, ProviderAnswer } from '../http/exchange.ts';
-import { printable } from '../http/printable.ts';
+import { type AwsRefusal, type AwsService, type ClientSettings, callAws, failureOfStatus, withoutTrace } from './aws-service.ts';
 import type { CredentialSource } from './credentials.ts';
-import { signedHeaders } from './signature.ts';
 
 export interface AwsKmsSealParts {
-  readonly region: string;
+  readonly service: AwsService;
   /** Id, ARN or alias of a symmetric key. */
   readonly keyId: string;
-  /** URL of the service. */
-  readonly endpoint: string;
   readonly credentials: Pick<CredentialSource, 'get' | 'forget'>;
-  readonly exchange: Exchange;
-  /** Returns milliseconds since the epoch. AWS refuses a signature whose time differs from its own clock by more than five minutes. */
-  readonly nowMs: () => number;
 }
 
-const encrypted = z.object({
-  CiphertextBlob: z.base64().min(1).max(ciphertextCharactersMax),
-  KeyId: z
-    .string()
-    .regex(/^[\x21-\x7e]+$/)
-    .max(keyIdCharactersMax),
-});
-const decrypted = z.object({ Plaintext: z.base64().max(1024) });
-const drawn = z.object({ Plaintext: z.base64().max(2048) });
-const refusal = z.object({ __type: z.string(), message: z.string().optional(), Message: z.string().optional() });
+type Sdk = typeof import('@aws-sdk/client-kms');
+
+const bytes = (max: number) => z.instanceof(Uint8Array).refine(({ length }) => length >= 1 && length <= max);
+const KeyId = z
+  .string()
+  .regex(/^[\x21-\x7e]+$/)
+  .max(keyIdCharactersMax);
+const encrypted = z.object({ CiphertextBlob: bytes((ciphertextCharactersMax / 4) * 3), KeyId });
+const decrypted = z.object({ Plaintext: bytes(768), KeyId });
+const drawn = z.object({ Plaintext: bytes(1536) });
 
 type Operation = 'Encrypt' | 'Decrypt' | 'GenerateRandom';
 
@@ -49,16 +41,23 @@ export class AwsKmsSeal implements SealBackend {
   }
 
   async wrap(plaintext: Uint8Array): Promise<WrappedKey> {
-    const input = { ...this.#key, Plaintext: Buffer.from(plaintext).toString('base64') };
-    const { CiphertextBlob, KeyId } = await this.#operate('Encrypt', encrypted, input);
-    return { keyId: KeyId, ciphertext: CiphertextBlob };
+    const { keyId: wanted } = this.#parts;
+    const answer = await this.#operate('Encrypt', encrypted, ({ KMSClient, EncryptCommand }, settings) =>
+      withoutTrace(new KMSClient(settings)).send(new EncryptCommand({ ...this.#key, Plaintext: plaintext })),
+    );
+    if (!isAlias(wanted)) this.#requireKey(answer.KeyId, wanted);
+    return { keyId: answer.KeyId, ciphertext: viewOf(answer.CiphertextBlob).toString('base64') };
   }
 
   /** Always names the configured key. Otherwise a manipulated record could make this node use a key of another owner. */
   async unwrap({ ciphertext, keyId }: WrappedKey): Promise<Buffer> {
+    const CiphertextBlob = Buffer.from(ciphertext, 'base64');
     try {
-      const { Plaintext } = await this.#operate('Decrypt', decrypted, { ...this.#key, CiphertextBlob: ciphertext });
-      return Buffer.from(Plaintext, 'base64');
+      const answer = await this.#operate('Decrypt', decrypted, ({ KMSClient, DecryptCommand }, settings) =>
+        withoutTrace(new KMSClient(settings)).send(new DecryptCommand({ ...this.#key, CiphertextBlob })),
+      );
+      this.#requireKey(answer.KeyId, keyId);
+      return viewOf(answer.Plaintext);
     } catch (error) {
       if (!(error instanceof ProviderError && error.failure === 'wrong_key')) throw error;
       throw new ProviderError('wrong_key', `${error.message}; the stored key was encrypted by ${keyId}`, { cause: error });
@@ -66,52 +65,58 @@ export class AwsKmsSeal implements SealBackend {
   }
 
   /** Draws from the service, not by the key. */
-  async random(bytes: number): Promise<Buffer> {
-    const { Plaintext } = await this.#operate('GenerateRandom', drawn, { NumberOfBytes: bytes });
-    return Buffer.from(Plaintext, 'base64');
+  async random(count: number): Promise<Buffer> {
+    const { Plaintext } = await this.#operate('GenerateRandom', drawn, ({ KMSClient, GenerateRandomCommand }, settings) =>
+      withoutTrace(new KMSClient(settings)).send(new GenerateRandomCommand({ NumberOfBytes: count })),
+    );
+    return viewOf(Plaintext);
   }
 
-  get #key(): object {
+  get #key() {
     return { KeyId: this.#parts.keyId, EncryptionContext: { purpose: purpose.toString() } };
   }
 
-  async #operate<S extends z.ZodType>(operation: Operation, form: S, input: object): Promise<z.output<S>> {
-    const { region, endpoint, credentials, exchange, nowMs } = this.#parts;
-    const body = JSON.stringify(input);
-    const unsigned = {
-      method: 'POST',
-      host: new URL(endpoint).host,
-      headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': `TrentService.${operation}` },
-      body,
-    } as const;
-    const scope = { credentials: await credentials.get(), region, service: 'kms', time: new Date(nowMs()) };
-    let answer: ProviderAnswer;
-    try {
-      answer = await exchange({ method: 'POST', path: '/', headers: signedHeaders(unsigned, scope), body });
-    } catch (error) {
-      throw new ProviderError('unreachable', `${this.#name} does not answer: ${reasonOf(error)}`, { cause: error });
-    }
-    if (answer.status !== 200) throw this.#failureOf(answer, operation);
-    const result = form.safeParse(answer.json);
-    if (result.success) return result.data;
-    throw new ProviderError('malformed', `${this.#name} returned an answer that does not come from AWS KMS: check seal.endpoint`);
+  async #operate<S extends z.ZodType>(
+    operation: Operation,
+    form: S,
+    send: (sdk: Sdk, settings: ClientSettings) => Promise<unknown>,
+  ): Promise<z.output<S>> {
+    const { service, credentials } = this.#parts;
+    const sdk = await import('@aws-sdk/client-kms');
+    return callAws(service, {
+      name: this.#name,
+      form,
+      credentials: await credentials.get(),
+      send: (settings) => send(sdk, settings),
+      errorOf: (refusal) => this.#errorOf(refusal, operation),
+    });
   }
 
-  #failureOf({ status, json, retryAfterMs }: ProviderAnswer, operation: Operation): ProviderError {
-    const { __type = '', message, Message } = refusal.safeParse(json).data ?? {};
-    const type = __type.slice(__type.lastIndexOf('#') + 1);
-    const failure = failures[type] ?? failureOfStatus(status);
+  #errorOf({ status, type, said, options }: AwsRefusal, operation: Operation): ProviderError {
+    const failure = failures.get(type) ?? failureOfStatus(status);
     if (failure === 'permission') this.#parts.credentials.forget();
-    const said = [`status ${status}`, type, message ?? Message ?? ''].filter((part) => part !== '').map(printable);
     const needs = failure === 'permission' ? `, which need ${rightsFor[operation]}` : '';
-    const options = retryAfterMs === undefined ? {} : { retryAfterMs };
-    return new ProviderError(failure, `${this.#name} ${says[failure]}${needs}: ${said.join(': ')}`, options);
+    return new ProviderError(failure, `${this.#name} ${says[failure]}${needs}: ${said}`, options);
+  }
+
+  /** @throws ProviderError if the service used another key */
+  #requireKey(used: string, wanted: string): void {
+    if (idOf(used) === idOf(wanted)) return;
+    throw new ProviderError('malformed', `${this.#name} used the key ${used} instead of ${wanted}: check seal.endpoint`);
   }
 
   get #name(): string {
-    return `the awskms seal with the key ${this.#parts.keyId} at ${this.#parts.endpoint}`;
+    return `the awskms seal with the key ${this.#parts.keyId} at ${this.#parts.service.endpoint}`;
   }
 }
+
+const isAlias = (keyId: string): boolean => /(^|:)alias\//.test(keyId);
+
+/** Returns the end of an ARN. A key of several regions has the same id in each of them. */
+const idOf = (keyId: string): string => keyId.slice(keyId.lastIndexOf('/') + 1);
+
+/** Returns the same memory, so that wiping the buffer wipes the key. */
+const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength);
 
 const ofKey = 'kms:Encrypt and kms:Decrypt for it';
 const rightsFor: Readonly<Record<Operation, string>> = { Encrypt: ofKey, Decrypt: ofKey, GenerateRandom: 'kms:GenerateRandom' };
@@ -127,28 +132,22 @@ const says: Readonly<Record<ProviderFailure, string>> = {
 };
 
 /** Kind of failure for each error type of AWS. For other types, the HTTP status decides. */
-const failures: Readonly<Record<string, ProviderFailure>> = {
-  AccessDeniedException: 'permission',
-  ExpiredTokenException: 'permission',
-  IncompleteSignatureException: 'permission',
-  InvalidSignatureException: 'permission',
-  MissingAuthenticationTokenException: 'permission',
-  NotAuthorizedException: 'permission',
-  UnrecognizedClientException: 'permission',
-  DisabledException: 'wrong_key',
-  IncorrectKeyException: 'wrong_key',
-  InvalidCiphertextException: 'wrong_key',
-  InvalidGrantTokenException: 'wrong_key',
-  InvalidKeyUsageException: 'wrong_key',
-  KMSInvalidStateException: 'wrong_key',
-  NotFoundException: 'wrong_key',
-  ValidationException: 'wrong_key',
-  LimitExceededException: 'throttled',
-  ThrottlingException: 'throttled',
-};
-
-function failureOfStatus(status: number): ProviderFailure {
-  if (status === 429) return 'throttled';
-  if (status === 401 || status === 403) return 'permission';
-  return status >= 500 ? 'unreachable' : 'malformed';
-}
+const failures: ReadonlyMap<string, ProviderFailure> = new Map([
+  ['AccessDeniedException', 'permission'],
+  ['ExpiredTokenException', 'permission'],
+  ['IncompleteSignatureException', 'permission'],
+  ['InvalidSignatureException', 'permission'],
+  ['MissingAuthenticationTokenException', 'permission'],
+  ['NotAuthorizedException', 'permission'],
+  ['UnrecognizedClientException', 'permission'],
+  ['DisabledException', 'wrong_key'],
+  ['IncorrectKeyException', 'wrong_key'],
+  ['InvalidCiphertextException', 'wrong_key'],
+  ['InvalidGrantTokenException', 'wrong_key'],
+  ['InvalidKeyUsageException', 'wrong_key'],
+  ['KMSInvalidStateException', 'wrong_key'],
+  ['NotFoundException', 'wrong_key'],
+  ['ValidationException', 'wrong_key'],
+  ['LimitExceededException', 'throttled'],
+  ['ThrottlingException', 'throttled'],
+]);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { ProviderError } from '@transitd/barrier';
 import { reasonOf, requireOwnerWritable } from '@transitd/process';
-import type { AwsCredentials } from './signature.ts';
+import type { AwsCredentials } from './aws-service.ts';
 
 /**
  * Reads the credentials of a profile from a shared credentials file of AWS.
@@ -16,15 +16,38 @@ export async function readProfile(name: string, file: string, profile: string): 
   } catch (error) {
     throw new ProviderError('permission', `${name} cannot be read: ${reasonOf(error)}`, { cause: error });
   }
-  const found = credentialsIn(text, profile);
+  const settings = settingsIn(text, profile);
+  const found = credentialsOf(
+    settings.get('aws_access_key_id'),
+    settings.get('aws_secret_access_key'),
+    settings.get('aws_session_token'),
+  );
   if (found !== undefined) return found;
-  throw new ProviderError('permission', `${name} ${file} does not contain an access key in the profile ${profile}`);
+  const other = otherSources.find((key) => settings.has(key));
+  const why = other === undefined ? '' : `; it has ${other}, which is never followed: ${remedyFor(other)}`;
+  throw new ProviderError('permission', `${name} ${file} does not contain an access key in the profile ${profile}${why}`);
 }
 
-/**
- * Returns the credentials of a profile in the text of a shared credentials file of AWS; undefined if the profile is missing or has no key.
- */
-export function credentialsIn(text: string, profile: string): AwsCredentials | undefined {
+/** Settings of a profile with which the tools of AWS get credentials from a program, a login, a role or another profile. */
+const otherSources = [
+  'credential_process',
+  'credential_source',
+  'login_session',
+  'role_arn',
+  'source_profile',
+  'sso_account_id',
+  'sso_session',
+  'sso_start_url',
+  'web_identity_token_file',
+];
+
+function remedyFor(key: string): string {
+  if (key === 'role_arn' || key === 'web_identity_token_file') return `set seal.${key}`;
+  return 'have another process write the access key into the file';
+}
+
+/** Returns the settings of a profile in the text of a shared credentials file of AWS; their names are in lowercase. */
+function settingsIn(text: string, profile: string): ReadonlyMap<string, string> {
   const settings = new Map<string, string>();
   let section: string | undefined;
   for (const line of text.split(/\r?\n/)) {
@@ -33,11 +56,7 @@ export function credentialsIn(text: string, profile: string): AwsCredentials | u
     const [, name, value = ''] = /^\s*([a-z_]+)\s*=\s*(.*?)\s*$/i.exec(line) ?? [];
     if (section === profile && name !== undefined) settings.set(name.toLowerCase(), value);
   }
-  return credentialsOf(
-    settings.get('aws_access_key_id'),
-    settings.get('aws_secret_access_key'),
-    settings.get('aws_session_token'),
-  );
+  return settings;
 }
 
 /** Returns the credentials; undefined without a key or its secret. */

@@ -1,21 +1,36 @@
 import { readFile } from 'node:fs/promises';
 import { ProviderError } from '@transitd/barrier';
-import { reasonOf } from '@transitd/process';
+import { reasonOf, requireOwnerWritable } from '@transitd/process';
 import { z } from 'zod';
 import type { Connect } from '../http/exchange.ts';
 import { type Credential, Expiring } from '../http/expiring.ts';
+import { readSecret } from '../http/secret-file.ts';
+import type { AwsCredentials } from './aws-service.ts';
 import { credentialsOf, readProfile } from './credentials-file.ts';
-import type { AwsCredentials } from './signature.ts';
+import type { Role, Sts } from './sts.ts';
 
 export interface CredentialSourceParts {
   /** Environment variables, with the names that AWS uses. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly credentialsFile: string | undefined;
   readonly profile: string;
+  readonly identity: Identity;
+  readonly sts: Sts;
   readonly connect: Connect;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
+
+/**
+ * As whom the node calls the key service.
+ * - `found`: by the credentials that it finds
+ * - `assumed`: in a role, which it assumes by these credentials
+ * - `web`: in a role that trusts the token in a file
+ */
+export type Identity =
+  | { readonly type: 'found' }
+  | { readonly type: 'assumed'; readonly role: Role }
+  | { readonly type: 'web'; readonly role: Role; readonly tokenFile: string };
 
 /** Addresses at which AWS serves credentials without TLS. Only the instance or the container itself can reach them. */
 const [instanceAddress, containerAddress] = ['http://169.254.169.254', 'http://169.254.170.2'];
@@ -28,9 +43,16 @@ const temporary = z.object({
   Expiration: z.iso.datetime({ offset: true }),
 });
 
+/** Name of the sessions in a role, if none is set. */
+export const defaultSessionName = 'transitd';
+
 /**
  * Finds credentials for AWS. The sources are, in this order: the configured file, the environment variables, the file that they name, the
- * container (ECS, EKS Pod Identity), and the instance (IMDSv2). Temporary credentials are replaced five minutes before they expire.
+ * web identity that they name, the container (ECS, EKS Pod Identity), and the instance (IMDSv2). If a role is configured, it is assumed by
+ * these credentials, or by a token of its own. Temporary credentials are replaced five minutes before they expire.
+ *
+ * The SDK's own sources are not used: they read files that nobody named, run programs, answer to more variables, repeat requests, and
+ * neither limit answers nor send them by an exchange.
  */
 export class CredentialSource {
   readonly #parts: CredentialSourceParts;
@@ -52,19 +74,43 @@ export class CredentialSource {
   }
 
   async #fetch(): Promise<Credential<AwsCredentials>> {
+    const { identity, sts } = this.#parts;
+    switch (identity.type) {
+      case 'found':
+        return this.#find();
+      case 'assumed':
+        return sts.assume(identity.role, (await this.#find()).value);
+      case 'web':
+        return this.#byToken(identity.role, 'seal.web_identity_token_file', identity.tokenFile);
+    }
+  }
+
+  async #find(): Promise<Credential<AwsCredentials>> {
     const { env, credentialsFile } = this.#parts;
     if (credentialsFile !== undefined) return this.#fromFile('seal.credentials_file', credentialsFile);
     const value = credentialsOf(env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY'], env['AWS_SESSION_TOKEN']);
     if (value !== undefined) return { value, endsAtMs: undefined };
     const shared = env['AWS_SHARED_CREDENTIALS_FILE'];
     if (shared !== undefined) return this.#fromFile('AWS_SHARED_CREDENTIALS_FILE', shared);
-    return (await this.#fromContainer()) ?? this.#fromInstance();
+    return (await this.#fromWebIdentity()) ?? (await this.#fromContainer()) ?? this.#fromInstance();
   }
 
   /** The file is read for each call, so that another process may replace it. */
   async #fromFile(name: string, file: string): Promise<Credential<AwsCredentials>> {
     const { profile, nowMs } = this.#parts;
     return { value: await readProfile(name, file, profile), endsAtMs: nowMs() };
+  }
+
+  async #fromWebIdentity(): Promise<Credential<AwsCredentials> | undefined> {
+    const { env } = this.#parts;
+    const { AWS_WEB_IDENTITY_TOKEN_FILE: file, AWS_ROLE_ARN: arn, AWS_ROLE_SESSION_NAME: sessionName = defaultSessionName } = env;
+    if (file === undefined || arn === undefined) return undefined;
+    return this.#byToken({ arn, sessionName }, 'AWS_WEB_IDENTITY_TOKEN_FILE', file);
+  }
+
+  /** The file is read for each request to the token service, because its issuer replaces it. */
+  async #byToken(role: Role, name: string, file: string): Promise<Credential<AwsCredentials>> {
+    return this.#parts.sts.assumeWithWebIdentity(role, await readSecret(name, file, 'token'));
   }
 
   async #fromContainer(): Promise<Credential<AwsCredentials> | undefined> {
@@ -80,6 +126,7 @@ export class CredentialSource {
       );
     try {
       const tokenFile = env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'];
+      if (tokenFile !== undefined) requireOwnerWritable(tokenFile);
       const token =
         tokenFile === undefined ? env['AWS_CONTAINER_AUTHORIZATION_TOKEN'] : (await readFile(tokenFile, 'utf8')).trim();
       const headers = token === undefined ? {} : { authorization: token };

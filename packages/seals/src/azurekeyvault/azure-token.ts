@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { ProviderError } from '@transitd/barrier';
-import { reasonOf } from '@transitd/process';
 import { fetchAccessToken, grantRequest } from '../http/access-token.ts';
 import type { Connect } from '../http/exchange.ts';
 import { type Credential, Expiring } from '../http/expiring.ts';
+import { readSecret } from '../http/secret-file.ts';
 import type { AzureCloud } from './clouds.ts';
 
 export interface AzureTokenParts {
@@ -35,7 +34,7 @@ async function fetchToken(parts: AzureTokenParts): Promise<Credential<string>> {
   if (federatedTokenFile === undefined) return fromInstance(parts);
   return fromAuthority(parts, {
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    client_assertion: await readFederatedToken(federatedTokenFile),
+    client_assertion: await readSecret('AZURE_FEDERATED_TOKEN_FILE', federatedTokenFile, 'token'),
   });
 }
 
@@ -64,15 +63,4 @@ async function fromInstance({ cloud, clientId, connect, nowMs }: AzureTokenParts
   const path = `/metadata/identity/oauth2/token?${query}`;
   const request = { method: 'GET', path, headers: { metadata: 'true' } } as const;
   return fetchAccessToken({ connect, address: instanceAddress, name, nowMs }, request);
-}
-
-/** Reads the token of Kubernetes. @throws ProviderError `permission` */
-export async function readFederatedToken(file: string): Promise<string> {
-  try {
-    const token = (await readFile(file, 'utf8')).trim();
-    if (token !== '') return token;
-  } catch (error) {
-    throw new ProviderError('permission', `AZURE_FEDERATED_TOKEN_FILE cannot be read: ${reasonOf(error)}`, { cause: error });
-  }
-  throw new ProviderError('permission', `AZURE_FEDERATED_TOKEN_FILE ${file} is empty`);
 }

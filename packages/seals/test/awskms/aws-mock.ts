@@ -1,4 +1,5 @@
-// AWS KMS as its documentation describes it: it checks the signature of each request by itself, not with the code under test.
+// AWS KMS and STS as their documentation describes them: they check the signature of each request by themselves, not with the code under
+// test.
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { KeysOfAProvider } from '../contract/keys-of-a-provider.ts';
 import { type StubAnswer, type StubRequest, stubProvider } from '../http/stub-provider.ts';
@@ -14,14 +15,15 @@ const refused = (type: string, message: string, status = 400): StubAnswer => [
 /** Returns what AWS would object to in the signature of a request; undefined if it is valid. */
 function signatureFault(
   { method, path, headers, text }: StubRequest,
+  service: 'kms' | 'sts',
   secretOf: (accessKeyId: string) => { readonly secret: string; readonly session: string | undefined } | undefined,
   nowMs: number,
 ): string | undefined {
   const form =
-    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/kms\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/;
-  const [, id = '', day = '', region, list = '', given = ''] = form.exec(headers.authorization ?? '') ?? [];
+    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([a-z]+)\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/;
+  const [, id = '', day = '', region, scope, list = '', given = ''] = form.exec(headers.authorization ?? '') ?? [];
   const found = secretOf(id);
-  if (found === undefined || region !== awsRegion) return 'UnrecognizedClientException';
+  if (found === undefined || region !== awsRegion || scope !== service) return 'UnrecognizedClientException';
   if (headers['x-amz-security-token'] !== found.session) return 'UnrecognizedClientException';
   const names = list.split(';');
   const mustBeSigned = Object.keys(headers).filter(
@@ -37,9 +39,9 @@ function signatureFault(
   for (const name of names) canonical += `${name}:${String(headers[name])}\n`;
   canonical += `\n${list}\n${sum(text)}`;
   let key: Buffer | string = `AWS4${found.secret}`;
-  for (const part of [day, awsRegion, 'kms', 'aws4_request']) key = createHmac('sha256', key).update(part).digest();
+  for (const part of [day, awsRegion, service, 'aws4_request']) key = createHmac('sha256', key).update(part).digest();
   const expected = createHmac('sha256', key).update(
-    `AWS4-HMAC-SHA256\n${stamp}\n${day}/${awsRegion}/kms/aws4_request\n${sum(canonical)}`,
+    `AWS4-HMAC-SHA256\n${stamp}\n${day}/${awsRegion}/${service}/aws4_request\n${sum(canonical)}`,
   );
   return timingSafeEqual(expected.digest(), Buffer.from(given, 'hex')) ? undefined : 'InvalidSignatureException';
 }
@@ -57,7 +59,7 @@ export async function awsMock(keys = new KeysOfAProvider('one', 'two')) {
     const { method, path, headers, body } = request;
     if (method !== 'POST' || path !== '/' || headers['content-type'] !== 'application/x-amz-json-1.1')
       return refused('UnknownOperationException', 'not a request to AWS KMS');
-    const fault = signatureFault(request, (id) => state.credentials.get(id), state.nowMs);
+    const fault = signatureFault(request, 'kms', (id) => state.credentials.get(id), state.nowMs);
     if (fault !== undefined) return refused(fault, 'the signature is not valid');
     if (headers['x-amz-target'] === 'TrentService.GenerateRandom') {
       const count = Number((body as { NumberOfBytes?: unknown }).NumberOfBytes);
@@ -80,4 +82,47 @@ export async function awsMock(keys = new KeysOfAProvider('one', 'two')) {
     return [200, { Plaintext: plaintext.toString('base64'), KeyId: state.keyArn(name) }];
   });
   return { ...server, state, keys };
+}
+
+export const awsRole = 'arn:aws:iam::111122223333:role/unseal';
+export const webToken = 'eyJhbGciOiJSUzI1NiJ9.the-claims.the-signature';
+
+type AwsState = Awaited<ReturnType<typeof awsMock>>['state'];
+
+/** The token service of AWS on loopback. It gives credentials that the mock of AWS KMS with this state accepts. */
+export async function stsMock(aws: AwsState) {
+  const state = { issued: 0, sessions: [] as string[], validToken: webToken, answer: undefined as StubAnswer | undefined };
+  const inXml = (status: number, text: string): StubAnswer => [status, text, { 'content-type': 'text/xml' }];
+  const fails = (status: number, code: string, message: string): StubAnswer =>
+    inXml(
+      status,
+      `<ErrorResponse><Error><Type>Sender</Type><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`,
+    );
+  const server = await stubProvider((request): StubAnswer => {
+    if (state.answer !== undefined) return state.answer;
+    const { Action, RoleArn, RoleSessionName, WebIdentityToken } = Object.fromEntries(new URLSearchParams(request.text));
+    if (RoleArn !== awsRole) return fails(403, 'AccessDenied', `not authorized to perform: sts:${Action}`);
+    if (Action === 'AssumeRoleWithWebIdentity') {
+      if (request.headers.authorization !== undefined) return fails(400, 'ValidationError', 'it must not be signed');
+      if (WebIdentityToken !== state.validToken)
+        return fails(400, 'ExpiredTokenException', 'Token expired: current date/time is later');
+    } else {
+      const fault = signatureFault(request, 'sts', (id) => aws.credentials.get(id), aws.nowMs);
+      if (Action !== 'AssumeRole' || fault !== undefined) return fails(403, fault ?? 'InvalidAction', 'not a request to AWS STS');
+    }
+    state.issued += 1;
+    state.sessions.push(`${Action} ${RoleSessionName}`);
+    const [id, secret, session] = [`ASIAROLE${state.issued}`, `secret/of+role${state.issued}`, `session==${state.issued}`];
+    aws.credentials.set(id, { secret, session });
+    const expiration = new Date(aws.nowMs + 3_600_000).toISOString();
+    const credentials =
+      `<AccessKeyId>${id}</AccessKeyId><SecretAccessKey>${secret}</SecretAccessKey>` +
+      `<SessionToken>${session}</SessionToken><Expiration>${expiration}</Expiration>`;
+    return inXml(
+      200,
+      `<${Action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><${Action}Result>` +
+        `<Credentials>${credentials}</Credentials></${Action}Result></${Action}Response>`,
+    );
+  });
+  return { ...server, state };
 }

@@ -1,5 +1,5 @@
 import { constants, generateKeyPairSync, type KeyObject, privateDecrypt, publicEncrypt, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -156,6 +156,10 @@ describe('an azurekeyvault seal', () => {
     expect(error.message).to.equal(
       'the authority https://login.microsoftonline.com gives no token: status 401: invalid_client: AADSTS7000215: Invalid client secret provided.',
     );
+    chmodSync(file, 0o620);
+    const refused = await providerErrorOf(mock.sealOf('one', {}, { AZURE_FEDERATED_TOKEN_FILE: file }).wrap(key));
+    expect(refused.failure).to.equal('permission');
+    expect(refused.message).to.match(/^AZURE_FEDERATED_TOKEN_FILE cannot be read: .*has mode 0620/);
   });
 
   it('reads the secret from its file for each token, and does not show it', async () => {
