@@ -1,5 +1,5 @@
 import type { Changes } from '@transitd/storage-fsm';
-import { type ChangeNumber, type GatewayMessage, isAfter, next } from './messages.ts';
+import { type ChangeNumber, type GatewayMessage, isAfter, next, type ReplyMessage } from './messages.ts';
 
 export interface ChangeReaderOptions {
   /** Returns the shared counter. */
@@ -10,8 +10,7 @@ export interface ChangeReaderOptions {
   readonly start: ChangeNumber;
   /** Reports changes to the watchers. They invalidate what they have cached, or mark it for a new read. */
   readonly onChanges: (changes: Changes) => void;
-  /** Handles a message that is not a change. */
-  readonly onMessage: (message: Exclude<GatewayMessage, { kind: 'changes' }>) => void;
+  readonly onReply: (reply: ReplyMessage) => void;
   /** Publishes how far this gateway has drained. */
   readonly onDrained: (number: ChangeNumber) => void;
 }
@@ -59,11 +58,11 @@ export class ChangeReader {
   /** Handles the oldest message of the port, which the caller has taken from it. */
   take(message: GatewayMessage): void {
     if (this.#isTaking) throw new Error('a handler of changes must not drain: the newer changes would be reported first');
-    const { kind, number } = message;
-    if (kind !== 'changes') {
+    const { number } = message;
+    if (message.kind === 'reply') {
       // A reply shows the state after all changes up to its number. The watchers must know them first.
       if (isAfter(number, this.#drained)) this.#skipTo(number);
-      this.#options.onMessage(message);
+      this.#options.onReply(message);
     } else if (number === next(this.#drained)) this.#report(message.changes, number);
     else if (isAfter(number, this.#drained)) this.#skipTo(number);
   }

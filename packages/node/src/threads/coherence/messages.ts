@@ -7,7 +7,7 @@ import type { Changes, StoreErrorCode } from '@transitd/storage-fsm';
 export type ChangeNumber = number;
 
 /** A message of the main thread to a gateway. All messages use one port, which delivers them in the order of posting. */
-export type GatewayMessage = ChangeMessage | ReplyMessage | WakeMessage;
+export type GatewayMessage = ChangeMessage | ReplyMessage;
 
 /** One applied entry changed these records. `number` is one more than the number of the previous change. */
 export interface ChangeMessage {
@@ -22,12 +22,6 @@ export interface ReplyMessage {
   readonly number: ChangeNumber;
   readonly id: number;
   readonly result: ReplyResult;
-}
-
-/** Makes the gateway look at the shared memory, for example after the seal flag was set. */
-export interface WakeMessage {
-  readonly kind: 'wake';
-  readonly number: ChangeNumber;
 }
 
 /** `refused`: a StoreError; `failed`: any other error, which is a bug. */

@@ -37,11 +37,6 @@ export class ReplicaHost {
     port.on('message', (request: ReplicaRequest) => void this.#answer(request));
   }
 
-  /** Makes the gateway look at the shared memory. */
-  wake(): void {
-    this.#post({ kind: 'wake', number: this.#options.feed.publisher.number });
-  }
-
   /** Returns whether the gateway has lagged for more than a second, and has to be replaced. @param nowMs - on a monotonic clock */
   lagsTooLong(nowMs: number): boolean {
     return this.#lag.isTooLong({ published: this.#options.feed.publisher.number, drained: this.#drained, nowMs });

@@ -13,7 +13,7 @@ import {
   Watchers,
 } from '@transitd/storage-fsm';
 import { ChangeReader } from '../coherence/change-reader.ts';
-import type { ChangeNumber, ReplyMessage, WakeMessage } from '../coherence/messages.ts';
+import type { ChangeNumber, ReplyMessage } from '../coherence/messages.ts';
 import { drainedWord, type NodeMemory, word } from '../shared/node-memory.ts';
 import { SharedStatus } from '../shared/shared-status.ts';
 import { type ReplicaCall, type ReplicaRequest, transactionToSend } from './requests.ts';
@@ -27,8 +27,6 @@ export interface ReplicaProxyOptions {
   /** @see ReplicaHost.start */
   readonly start: ChangeNumber;
   readonly clusterId: string;
-  /** Called when the main thread asks this gateway to look at the shared memory. */
-  readonly onWake?: () => void;
 }
 
 interface OpenCall {
@@ -57,7 +55,7 @@ export class ReplicaProxy implements Replica {
   #lastId = 0;
   #isClosed = false;
 
-  constructor({ port, memory, row, start, clusterId, onWake }: ReplicaProxyOptions) {
+  constructor({ port, memory, row, start, clusterId }: ReplicaProxyOptions) {
     this.#port = port;
     this.#clusterId = clusterId;
     this.#status = new SharedStatus(memory);
@@ -66,10 +64,7 @@ export class ReplicaProxy implements Replica {
       counter: () => Atomics.load(memory.words, word.changes),
       receive: () => receiveMessageOnPort(port)?.message,
       onChanges: (changes) => this.#watchers.notify(changes),
-      onMessage: (message: ReplyMessage | WakeMessage) => {
-        if (message.kind === 'reply') this.#settle(message);
-        else onWake?.();
-      },
+      onReply: (reply) => this.#settle(reply),
       onDrained: (number) => void Atomics.store(memory.words, drainedWord(row), number),
     });
     Atomics.store(memory.words, drainedWord(row), start); // a previous proxy of this row may have published later

@@ -16,7 +16,7 @@ export class SealFlag {
     return Atomics.load(this.#words, word.seals) % 2 === 0;
   }
 
-  /** Seals every thread; does nothing if they are sealed. The main thread calls it, and then wakes and awaits the gateways. */
+  /** Seals every thread; does nothing if they are sealed. The main thread calls it, and then tells the gateways and awaits them. */
   seal(): void {
     if (!this.isSealed) Atomics.add(this.#words, word.seals, 1);
   }

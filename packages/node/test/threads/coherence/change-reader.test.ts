@@ -28,7 +28,7 @@ function channel({ start = 0, lagMax = 100, onChanges }: { start?: number; lagMa
       reported.push(changes);
       onChanges?.();
     },
-    onMessage: (message) => delivered.push(message),
+    onReply: (reply) => delivered.push(reply),
     onDrained: (number) => {
       drained = number;
     },

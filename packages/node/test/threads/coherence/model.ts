@@ -137,9 +137,9 @@ export function model({ commits, lagMax, isWarm, fault }: ModelOptions): World {
         gateway.cached = undefined;
         gateway.hasChanged = true;
       },
-      onMessage: (message) => {
-        if (message.kind !== 'reply' || message.result.kind !== 'value') throw new Error('the model sends values only');
-        gateway.reply = Number(message.result.value);
+      onReply: ({ result }) => {
+        if (result.kind !== 'value') throw new Error('the model sends values only');
+        gateway.reply = Number(result.value);
         if (gateway.reply > gateway.reported) throw new Violation('a reply arrived before the change that it shows');
       },
       onDrained: (number) => {

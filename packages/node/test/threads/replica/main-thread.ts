@@ -9,7 +9,6 @@ export type Command =
   | { readonly kind: 'add'; readonly row: number; readonly port: MessagePort }
   | { readonly kind: 'write'; readonly path: string; readonly times: number }
   | { readonly kind: 'hold' }
-  | { readonly kind: 'wake' }
   | { readonly kind: 'buffers' };
 
 const { memory, lagMax }: { memory: NodeMemory; lagMax: number } = workerData;
@@ -26,7 +25,6 @@ const replica = {
   get: (path: string) => (isHeld ? new Promise<never>(() => undefined) : store.get(path)),
 };
 const feed = new ChangeFeed({ replica, memory, lagMax });
-const hosts: ReplicaHost[] = [];
 
 parentPort?.on('message', async (command: Command) => {
   parentPort?.postMessage(await answer(command));
@@ -34,20 +32,14 @@ parentPort?.on('message', async (command: Command) => {
 
 async function answer(command: Command): Promise<unknown> {
   switch (command.kind) {
-    case 'add': {
-      const host = new ReplicaHost({ replica, feed, memory, port: command.port, row: command.row });
-      hosts.push(host);
-      return host.start;
-    }
+    case 'add':
+      return new ReplicaHost({ replica, feed, memory, port: command.port, row: command.row }).start;
     case 'write':
       for (let time = 0; time < command.times; time++)
         await store.commit({ conditions: [], writes: [{ path: command.path, value: Buffer.from(String(time)) }] });
       return undefined;
     case 'hold':
       isHeld = true;
-      return undefined;
-    case 'wake':
-      for (const host of hosts) host.wake();
       return undefined;
     case 'buffers':
       return buffers;

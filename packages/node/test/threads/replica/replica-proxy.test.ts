@@ -12,7 +12,7 @@ interface Node {
   readonly memory: NodeMemory;
   readonly worker: Worker;
   ask(command: Command): Promise<unknown>;
-  gateway(row: number, onWake?: () => void): Promise<ReplicaProxy>;
+  gateway(row: number): Promise<ReplicaProxy>;
   close(): Promise<void>;
 }
 
@@ -30,10 +30,10 @@ function startNode({ lagMax = 1000 } = {}): Node {
     memory,
     worker,
     ask,
-    gateway: async (row, onWake) => {
+    gateway: async (row) => {
       const { port1, port2 } = new MessageChannel();
       const start = Number(await ask({ kind: 'add', row, port: port2 }));
-      const proxy = new ReplicaProxy({ port: port1, memory, row, start, clusterId: 'memory', ...(onWake && { onWake }) });
+      const proxy = new ReplicaProxy({ port: port1, memory, row, start, clusterId: 'memory' });
       proxies.push(proxy);
       return proxy;
     },
@@ -180,11 +180,5 @@ describe('the replica of a gateway', () => {
     const call = refusal(proxy.get('a'));
     await node.worker.terminate();
     expect(await call).to.include({ code: 'stopped' });
-  });
-
-  it('looks at the shared memory when the main thread asks for it', async () => {
-    node = startNode();
-    const woken = new Promise<void>((resolve) => void node.gateway(0, resolve).then(() => node.ask({ kind: 'wake' })));
-    await woken;
   });
 });
