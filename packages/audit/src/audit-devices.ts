@@ -128,6 +128,9 @@ export class AuditDevices {
 /** The part of the devices that records requests. */
 export type AuditWriter = Pick<AuditDevices, 'names' | 'write' | 'buildFailed'>;
 
+/** Of a node whose configuration names no audit device. */
+export const noAudit: AuditWriter = { names: [], write: async () => undefined, buildFailed: () => undefined };
+
 function deviceOf(config: AuditDeviceConfig, log: Logger, observer: AuditObserver): AuditDevice {
   const { name } = config;
   return new AuditDevice({

@@ -1,4 +1,11 @@
-export { type AuditDeviceConfig, AuditDevices, type AuditObserver, type AuditWriter, type EntryType } from './audit-devices.ts';
+export {
+  type AuditDeviceConfig,
+  AuditDevices,
+  type AuditObserver,
+  type AuditWriter,
+  type EntryType,
+  noAudit,
+} from './audit-devices.ts';
 export { fileChanges } from './audit-file.ts';
 export { AuditKey, ensureAuditKey, initialAuditKey } from './audit-key.ts';
 export type { AuditedMount } from './entry.ts';

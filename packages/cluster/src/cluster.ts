@@ -69,6 +69,7 @@ export class Cluster implements Peers {
   readonly rotation: AuthorityRotation;
   readonly featureLevel: FeatureLevelControl;
   readonly joinDesk: JoinDesk;
+  readonly canForward = true;
   readonly awaitedUntilMs = Number.POSITIVE_INFINITY; // the configuration in the log names the nodes
   readonly #options: ClusterOptions;
   readonly #leader: FollowedLeader;

@@ -24,7 +24,9 @@ export interface Peers {
   readonly standbys: Pick<Standbys, 'confirmed'> & {
     report(id: NodeId): (StandbyReport & { readonly agoMs: number }) | undefined;
   };
-  readonly forwarder: Forwarder;
+  /** Whether this node can forward requests to other nodes. */
+  readonly canForward: boolean;
+  readonly forwarder: Pick<Forwarder, 'forward'>;
   /** The time in the newest canary that this node has read. */
   readonly canaryUtcMs: number | undefined;
   /** Asks another node for its report on itself. @throws ClusterCallError; Error */

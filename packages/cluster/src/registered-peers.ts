@@ -57,6 +57,7 @@ export class RegisteredPeers implements Peers {
   readonly forwarder: Forwarder;
   readonly heartbeats: Heartbeats;
   readonly standbys: Peers['standbys'];
+  readonly canForward = true;
   readonly canaryUtcMs = undefined;
   readonly #options: RegisteredPeersOptions;
   readonly #logLimit: LogLimit;

@@ -2,9 +2,14 @@
 export function sharedRun<Args extends unknown[], T>(task: (...args: Args) => Promise<T>): (...args: Args) => Promise<T> {
   let running: Promise<T> | undefined;
   return (...args) => {
-    running ??= task(...args).finally(() => {
-      running = undefined;
-    });
-    return running;
+    if (running !== undefined) return running;
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    running = promise; // first: the task may ask for itself before it waits for anything
+    task(...args)
+      .finally(() => {
+        running = undefined;
+      })
+      .then(resolve, reject);
+    return promise;
   };
 }

@@ -29,4 +29,14 @@ describe('sharedRun', () => {
     fails = false;
     await run();
   });
+
+  it('starts no second run for a task that asks for itself before it waits', async () => {
+    let runs = 0;
+    const run: () => Promise<void> = sharedRun(async () => {
+      runs += 1;
+      if (runs < 10) void run();
+    });
+    await run();
+    expect(runs).to.equal(1);
+  });
 });

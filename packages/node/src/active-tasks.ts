@@ -32,7 +32,13 @@ export async function runActiveTasks(
   };
 
   await attempt('delete invalid tokens', async () => {
-    const { removed, unreadable } = await sweepTokens(services, role);
+    let [removed, unreadable] = [0, 0];
+    await inSteps(role, async () => {
+      const swept = await services.registry.sweep(sweepLimit);
+      removed += swept.removed;
+      unreadable += swept.unreadable;
+      return swept.removed < sweepLimit;
+    });
     if (removed > 0) log.info({ removed }, 'deleted tokens that were no longer valid');
     if (unreadable > 0)
       log.warn({ unreadable }, 'some invalid tokens have a format that this version does not know and were not deleted');
@@ -44,7 +50,12 @@ export async function runActiveTasks(
   });
   await attempt('create the audit key', () => ensureAuditKey(barrier.store));
   await attempt('delete the records of removed mounts', async () => {
-    const removed = await sweepMounts(barrier, role);
+    let removed = 0;
+    await inSteps(role, async () => {
+      const swept = await sweepRemovedMounts(barrier.store, sweepLimit);
+      removed += swept.removed;
+      return swept.finished;
+    });
     if (removed > 0) log.info({ removed }, 'deleted records of removed mounts');
   });
   for (const mount of services.mounts.list) {
@@ -66,40 +77,18 @@ export async function runActiveTasks(
   }
   // Last, because there may be many, and no other task may wait for them.
   await attempt('correct the dates of tokens that were made while the clocks disagreed', async () => {
-    const corrected = await correctDates(services, role);
+    let corrected = 0;
+    await inSteps(role, async () => {
+      const step = await services.disputedDates.correct(sweepLimit);
+      corrected += step;
+      return step < sweepLimit || corrected >= correctionLimit;
+    });
     if (corrected > 0)
       log.info({ corrected }, 'corrected the dates of tokens and secret ids that were made while a clock was ahead');
   });
 }
 
-/** Corrects dates in steps, until none is left or the round has done its share. Other work runs between the steps. */
-async function correctDates({ disputedDates }: Services, role: NodeRole): Promise<number> {
-  let [corrected, step] = [0, sweepLimit];
-  for (; step >= sweepLimit && corrected < correctionLimit && role.isActive; await setImmediate()) {
-    step = await disputedDates.correct(sweepLimit);
-    corrected += step;
-  }
-  return corrected;
-}
-
-/** Deletes invalid tokens in steps, until a step deletes fewer than its limit. Other work runs between the steps. */
-async function sweepTokens({ registry }: Services, role: NodeRole): Promise<{ removed: number; unreadable: number }> {
-  let [removed, unreadable, stepRemoved] = [0, 0, sweepLimit];
-  for (; stepRemoved >= sweepLimit && role.isActive; await setImmediate()) {
-    const swept = await registry.sweep(sweepLimit);
-    stepRemoved = swept.removed;
-    removed += swept.removed;
-    unreadable += swept.unreadable;
-  }
-  return { removed, unreadable };
-}
-
-async function sweepMounts({ store }: Barrier, role: NodeRole): Promise<number> {
-  let removed = 0;
-  for (let finished = false; !finished && role.isActive; await setImmediate()) {
-    const swept = await sweepRemovedMounts(store, sweepLimit);
-    removed += swept.removed;
-    ({ finished } = swept);
-  }
-  return removed;
+/** Runs the steps of a task, with other work between them, until one returns that it was the last, or this node is no longer active. */
+async function inSteps(role: NodeRole, step: () => Promise<boolean>): Promise<void> {
+  while (role.isActive && !(await step())) await setImmediate();
 }

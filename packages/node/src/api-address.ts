@@ -1,23 +1,24 @@
 /** Where clients reach this node: the configured address, else that of its first listener. */
 export class ApiAddress {
-  readonly #configured: string | undefined;
-  #listener: string | undefined;
+  #url: string;
+  #isListening = false;
 
-  constructor(configured: string | undefined) {
-    this.#configured = configured;
+  constructor(configured = '') {
+    this.#url = configured;
   }
 
   /** Empty until the first listener accepts connections, if none is configured. */
   get url(): string {
-    return this.#configured ?? this.#listener ?? '';
+    return this.#url;
   }
 
   get isListening(): boolean {
-    return this.#listener !== undefined;
+    return this.#isListening;
   }
 
   /** Records that a listener accepts connections at this address. */
   listeningAt(address: string): void {
-    this.#listener ??= address;
+    this.#url ||= address;
+    this.#isListening = true;
   }
 }

@@ -10,8 +10,7 @@ const schema = { type: 'object', properties: { automatic: { type: 'boolean' } } 
 /** Where a node records what it does without a request. */
 export interface Journal {
   readonly log: Logger;
-  /** Absent if nothing is audited. */
-  readonly audit: AuditWriter | undefined;
+  readonly audit: AuditWriter;
 }
 
 /**
@@ -21,29 +20,24 @@ export interface Journal {
 export const recordedRotation =
   (mount: Mount, { auditKey }: Pick<Services, 'auditKey'>, { log, audit }: Journal): DueRotation =>
   async (name, rotate) => {
-    const exchange =
-      audit &&
-      new Exchange({
-        devices: audit,
-        auditKey,
-        mount: async () => ({ point: `${mount.path}/`, type: mount.type, class: 'secret', accessor: accessorOf(mount) }),
-        verb: 'POST',
-        path: `${mount.path}/keys/${name}/rotate`,
-        address: '',
-        port: undefined,
-        forwardedFrom: undefined,
-        schema,
-      });
-    await exchange?.begin({ automatic: true });
-    let version: number | undefined;
-    try {
-      version = await rotate();
-    } catch (error) {
-      await exchange?.end({ status: 500, errors: [reasonOf(error)] });
+    const exchange = new Exchange({
+      devices: audit,
+      auditKey,
+      mount: async () => ({ point: `${mount.path}/`, type: mount.type, class: 'secret', accessor: accessorOf(mount) }),
+      verb: 'POST',
+      path: `${mount.path}/keys/${name}/rotate`,
+      address: '',
+      port: undefined,
+      forwardedFrom: undefined,
+      schema,
+    });
+    await exchange.begin({ automatic: true });
+    const version = await rotate().catch(async (error: unknown) => {
+      await exchange.end({ status: 500, errors: [reasonOf(error)] });
       throw error;
-    }
+    });
     if (version !== undefined) log.info({ mount: mount.path, key: name, version }, 'rotated a key that was due');
-    await exchange?.end(
+    await exchange.end(
       version === undefined
         ? { status: 409, errors: ['the key is not due any more'] }
         : { status: 200, json: { latest_version: version } },

@@ -1,13 +1,16 @@
 import type { Barrier } from '@transitd/barrier';
 import { type ClusterLevels, FeatureLevelControl, MemberEvents, RegisteredPeers } from '@transitd/cluster';
 import { reasonOf, StartError } from '@transitd/process';
-import { type FeatureLevel, type Replica, UnsupportedLevel } from '@transitd/storage-fsm';
+import { UnsupportedLevel } from '@transitd/storage-fsm';
 import { EtcdEngine } from './etcd/etcd-engine.ts';
 import { type EtcdConfig, openEtcd } from './etcd/open-etcd.ts';
 import { Leadership } from './leadership.ts';
-import { BaseMember, clusterHostOf, followBarrier, logClockJumps, type MemberHost, type OpenedMember } from './member.ts';
-import { keysOf, openBarrier } from './member-keys.ts';
+import { BaseMember, clusterHostOf, logClockJumps, type MemberHost, type OpenedMember } from './member.ts';
+import { MemberSeal } from './member-seal.ts';
+import { openBarrier } from './open-barrier.ts';
 import { unreachedSecondaries } from './replication/without-port.ts';
+import { ServiceLoader } from './service-loader.ts';
+import { ServingRole } from './serving-role.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import { newNodeId } from './storage/data-directory.ts';
 
@@ -35,8 +38,7 @@ export class EtcdMember extends BaseMember<EtcdEngine> {
 
   /** Begins to follow the active role. */
   start(): void {
-    const secondaries = unreachedSecondaries(this.engine, this.barrier);
-    followBarrier(this, { secondaries, gateways: this.host.gateways, events: this.events });
+    this.followBarrier(unreachedSecondaries(this.engine, this.barrier));
     for (const change of ['services', 'reopeningEnded'] as const) this.events.on(change, () => this.#updateFitness());
     this.events.on('status', ({ ready }) => {
       if (ready) this.featureLevel.leadershipBegins();
@@ -76,31 +78,17 @@ export class EtcdMember extends BaseMember<EtcdEngine> {
   }
 }
 
-/** The feature level in etcd, and the levels of the registered nodes. */
-class EtcdLevels implements ClusterLevels {
-  readonly replica: Replica;
-  readonly #engine: EtcdEngine;
-  readonly #peers: RegisteredPeers;
-
-  constructor(engine: EtcdEngine, peers: RegisteredPeers) {
-    this.replica = engine.replica;
-    this.#engine = engine;
-    this.#peers = peers;
-  }
-
-  get level(): FeatureLevel {
-    return this.#engine.featureLevel;
-  }
-
-  get others(): ClusterLevels['others'] {
-    return this.#peers.levels;
-  }
-
-  /** A node that registers after the decision and does not support the level ends itself (decision 122). */
-  undisturbed<T>(task: () => Promise<T>): Promise<T> {
-    return task();
-  }
-}
+/** Returns the feature level in etcd, and the levels of the registered nodes. */
+const etcdLevels = (engine: EtcdEngine, peers: RegisteredPeers): ClusterLevels => ({
+  replica: engine.replica,
+  get level() {
+    return engine.featureLevel;
+  },
+  get others() {
+    return peers.levels;
+  },
+  undisturbed: (task) => task(), // a node that registers after the decision and does not support the level ends itself (decision 122)
+});
 
 /** Connects to etcd, reads the state, and opens this node over it, from the bottom up. @throws StartError, UnsupportedLevel */
 export async function openEtcdMember(
@@ -138,28 +126,26 @@ async function openOver(
       events,
       onFatal: host.onFatal,
     },
-    onLease: (endMs) => gateways?.lease(endMs),
+    onLease: (endMs) => gateways.lease(endMs),
   });
   resources.defer(() => engine.stop());
-  if (gateways !== undefined) {
-    gateways.follow(engine.replica, events);
-    resources.defer(() => gateways.closed());
-  }
+  gateways.follow(engine.replica, events);
+  resources.defer(() => gateways.closed());
   const barrier = await openBarrier(host, engine.replica);
-  const comparison = { verdict: 'same' } as const; // etcd compares the copies of the nodes itself
-  const keys = keysOf(host, engine, { barrier, events, comparison, membership: { removed: false } });
-  const { role } = keys;
+  const services = new ServiceLoader(host, events);
+  const role = new ServingRole(engine, services, { verdict: 'same' }); // etcd compares the copies of the nodes itself
+  const seal = new MemberSeal(host, { barrier, services, membership: { removed: false }, engine, events });
   const peers = new RegisteredPeers({ host: clusterHostOf(host, events), role, engine, barrier, registry: engine.registry });
   resources.defer(() => peers.close());
   resources.defer(() => barrier.close()); // before the port, which waits for its calls
   const leadership = new Leadership(host, events, peers.membershipList);
-  const featureLevel = new FeatureLevelControl({ levels: new EtcdLevels(engine, peers), config, log });
+  const featureLevel = new FeatureLevelControl({ levels: etcdLevels(engine, peers), config, log });
   const snapshots = new Snapshots({
     ...{ engine: engine.snapshots, barrier, directory: directory.path, log },
     authority: { signingAuthority: async () => undefined, restoreAuthority: async () => undefined }, // the restored state has one
   });
   const member = new EtcdMember(host, {
-    ...{ ...keys, events, engine, leadership, peers, featureLevel, snapshots, resources },
+    ...{ events, engine, barrier, services, role, seal, leadership, peers, featureLevel, snapshots, resources },
   });
   member.start();
   return member;

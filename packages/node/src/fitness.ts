@@ -1,13 +1,15 @@
+import type { Barrier } from '@transitd/barrier';
 import type { Storage } from '@transitd/cluster';
 import type { ConfState, Fitness, NodeId } from '@transitd/raft-core';
-import type { MemberKeys } from './member-keys.ts';
+import type { MemberSeal } from './member-seal.ts';
+import type { ServingRole } from './serving-role.ts';
 
 /** The state of a node on which its fitness depends. */
 export interface FitnessState {
   /** The barrier is unsealed and the services are loaded. */
   readonly isUnsealed: boolean;
-  /** For how long the node has been opening by itself a state that replaced its own; undefined if it is not doing so. */
-  readonly reopeningForMs: number | undefined;
+  /** The node is opening by itself a state that replaced its own. */
+  readonly isReopening: boolean;
   readonly initialized: boolean;
   /** The node is the only member. */
   readonly alone: boolean;
@@ -16,24 +18,13 @@ export interface FitnessState {
   readonly diskLow: boolean;
 }
 
-/** Maximum time for which a node may lead while it reopens its state. */
-const reopeningMsMax = 10_000;
-
 /**
  * Returns whether a node may lead. A sealed node may lead only until it has transferred the leadership. A node without the cluster's keys
  * and a node that is the only member may lead while sealed: they must lead to apply their log. So may a node that reopens its state: the
  * other nodes have received the same state, so none of them could take the leadership over. A node whose records differ from the cluster's
  * never leads.
  */
-export function fitnessOf({
-  isUnsealed,
-  reopeningForMs,
-  initialized,
-  alone,
-  stateDigestDiffers,
-  diskLow,
-}: FitnessState): Fitness {
-  const isReopening = reopeningForMs !== undefined && reopeningForMs < reopeningMsMax;
+export function fitnessOf({ isUnsealed, isReopening, initialized, alone, stateDigestDiffers, diskLow }: FitnessState): Fitness {
   const mayLead = (isUnsealed || isReopening || !initialized || alone) && !stateDigestDiffers;
   return mayLead ? (diskLow ? 'low' : 'fit') : 'sealed';
 }
@@ -44,12 +35,19 @@ export function isAlone(conf: ConfState, nodeId: NodeId): boolean {
   return others.length === 0 && conf.voters.length === 1;
 }
 
+/** The keys of a node, on which its fitness depends. */
+interface NodeKeys {
+  readonly barrier: Barrier;
+  readonly role: ServingRole;
+  readonly seal: MemberSeal;
+}
+
 /** Tells consensus whether this node may lead. */
 export class NodeFitness {
   readonly #storage: Storage;
-  readonly #keys: MemberKeys;
+  readonly #keys: NodeKeys;
 
-  constructor(storage: Storage, keys: MemberKeys) {
+  constructor(storage: Storage, keys: NodeKeys) {
     this.#storage = storage;
     this.#keys = keys;
   }
@@ -61,7 +59,7 @@ export class NodeFitness {
     driver.setFitness(
       fitnessOf({
         isUnsealed: role.isUnsealed,
-        reopeningForMs: seal.reopeningForMs,
+        isReopening: seal.isReopening,
         initialized: barrier.state.initialized,
         alone: isAlone(driver.consensus().conf, driver.status().nodeId),
         stateDigestDiffers: role.verdict === 'different',

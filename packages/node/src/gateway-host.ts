@@ -45,17 +45,34 @@ interface Attached {
   host: ReplicaHost | undefined;
 }
 
+/** The gateways of a node, as its member uses them. */
+export type MemberGateways = Pick<GatewayHost, 'follow' | 'serve' | 'lease' | 'closed'>;
+
+/** Of a node without gateway threads. */
+export const noGateways: MemberGateways = {
+  follow: () => undefined,
+  serve: () => undefined,
+  lease: () => undefined,
+  closed: () => undefined,
+};
+
 /** The member whose records the gateways get. */
 interface Followed {
   readonly replica: Replica;
   readonly feed: ChangeFeed;
 }
 
-/** A member whose gateways may answer requests. */
-interface Serving extends Followed {
+/** Whose services the gateways have while it is unsealed. */
+interface Served {
   readonly barrier: Barrier;
   readonly eligibility: ReadEligibility;
 }
+
+/** How far the gateways are on their way to answer requests. A member is followed before its barrier is open. */
+type Phase =
+  | { readonly kind: 'noMember' }
+  | ({ readonly kind: 'following' } & Followed)
+  | ({ readonly kind: 'serving' } & Followed & Served);
 
 /**
  * The main thread's end of all gateways: publishes the applied changes, gives each gateway a session while the node is unsealed, and tells
@@ -71,8 +88,8 @@ export class GatewayHost {
   readonly #clock: SharedClock;
   readonly #sealFlag: SealFlag;
   readonly #attached = new Map<number, Attached>();
-  #followed: Followed | undefined;
-  #serving: Serving | undefined;
+  #phase: Phase = { kind: 'noMember' };
+  /** The services of the member are loaded. */
   #isServing = false;
   #sealing: Promise<void> = Promise.resolve();
 
@@ -90,15 +107,15 @@ export class GatewayHost {
 
   /** Publishes the changes of this replica from now on. Call it before anything else watches the replica, or listens to the events. */
   follow(replica: Replica, events: MemberEvents): void {
-    this.#followed = { replica, feed: new ChangeFeed({ replica, memory: this.memory, lagMax }) };
+    this.#phase = { kind: 'following', replica, feed: new ChangeFeed({ replica, memory: this.memory, lagMax }) };
     events.on('heartbeatsForgotten', () => this.endDeadlines());
     events.on('digestDiffers', () => this.endDeadlines());
   }
 
   /** Serves the followed records, which this barrier encrypts, from now on. Call it after everything else listens to the events. */
-  serve({ barrier, eligibility, events }: Pick<Serving, 'barrier' | 'eligibility'> & { readonly events: MemberEvents }): void {
-    if (this.#followed === undefined) throw new Error('the gateways follow no replica');
-    this.#serving = { ...this.#followed, barrier, eligibility };
+  serve({ barrier, eligibility, events }: Served & { readonly events: MemberEvents }): void {
+    if (this.#phase.kind !== 'following') throw new Error('the gateways follow no replica');
+    this.#phase = { ...this.#phase, kind: 'serving', barrier, eligibility };
     barrier.onStateChange(({ sealed }) => {
       if (sealed) this.#seal();
     });
@@ -111,9 +128,8 @@ export class GatewayHost {
   /** The replica is closed; a later start follows another one. */
   closed(): void {
     this.#seal();
-    this.#followed?.feed.close();
-    this.#followed = undefined;
-    this.#serving = undefined;
+    if (this.#phase.kind !== 'noMember') this.#phase.feed.close();
+    this.#phase = { kind: 'noMember' };
   }
 
   /** The services were loaded, loaded again from a restored state, or closed. */
@@ -167,12 +183,12 @@ export class GatewayHost {
     const nowNs = process.hrtime.bigint(); // read first, so that the end can only come out early
     const nowMs = performance.now();
     this.#clock.publish(this.#nodeClock.steadyMs, nowNs);
-    const serving = this.#serving;
-    if (serving === undefined || !serving.eligibility.mayServeInGateways) {
+    const phase = this.#phase;
+    if (phase.kind !== 'serving' || !phase.eligibility.mayServeInGateways) {
       this.endDeadlines();
       return;
     }
-    const { feed, eligibility } = serving;
+    const { feed, eligibility } = phase;
     const lease = endMs === undefined ? undefined : grantUntil(endMs, leaseMsOf(this.#config));
     const { heartbeat, clockJumpedMs } = eligibility;
     const role = readRoleOf({ nowMs, clockJumpedMs, lease, heartbeat });
@@ -199,10 +215,11 @@ export class GatewayHost {
   }
 
   #sessionOf(row: number, attached: Attached): GatewaySession | undefined {
-    const serving = this.#serving;
-    const keyring = serving?.barrier.sharedKeyring.memory;
-    if (serving === undefined || keyring === undefined || !this.#isServing) return undefined;
-    const { replica, feed } = serving;
+    const phase = this.#phase;
+    if (phase.kind !== 'serving' || !this.#isServing) return undefined;
+    const { replica, feed, barrier } = phase;
+    const keyring = barrier.sharedKeyring.memory;
+    if (keyring === undefined) return undefined;
     attached.host?.close();
     const { port1, port2 } = new MessageChannel();
     attached.host = new ReplicaHost({ replica, feed, memory: this.memory, port: port1, row });

@@ -1,5 +1,6 @@
 import { ClusterError, writeIdentity } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
+import { sharedRun } from '@transitd/event-loop';
 import { type Logger, LogLimit } from '@transitd/process';
 import type { OpenedSeal } from '@transitd/seals';
 import { StoreError } from '@transitd/storage-fsm';
@@ -36,7 +37,8 @@ export class JoinAttempts {
   #retryTarget: JoinTarget | undefined;
   #attempt: { readonly what: string; readonly ended: Promise<unknown> } | undefined;
   /** The attempts that this node makes by itself each second. Requests wait for their end instead of failing by chance. */
-  #round: Promise<void> | undefined;
+  #round: Promise<void> = Promise.resolve();
+  readonly #retrying = sharedRun(() => this.#retryOnce());
   /** Aborted when the node stops: ends the attempt in progress, and refuses new ones. */
   readonly #stopping = new AbortController();
   readonly #logLimit: LogLimit;
@@ -179,9 +181,7 @@ export class JoinAttempts {
 
   /** Tries again to start or to join; called every second while this node does not belong to a cluster. Never rejects. */
   retry(): Promise<void> {
-    this.#round ??= this.#retryOnce().finally(() => {
-      this.#round = undefined;
-    });
+    this.#round = this.#retrying();
     return this.#round;
   }
 

@@ -1,4 +1,4 @@
-import type { Barrier } from '@transitd/barrier';
+import { RepeatingTask, sharedRun } from '@transitd/event-loop';
 import type { HealthAnswer } from '@transitd/health';
 import { reasonOf, systemClock } from '@transitd/process';
 import type { OpenedSeal } from '@transitd/seals';
@@ -8,7 +8,7 @@ import type { NodeClock } from './clock/node-clock.ts';
 import type { Journal } from './due-rotations.ts';
 import { HealthLog } from './health-log.ts';
 import type { JoinAttempts } from './join-attempts.ts';
-import type { Member, Phases } from './phases.ts';
+import type { Phases } from './phases.ts';
 
 const tickMs = 1000;
 const activeTasksIntervalMs = 10_000;
@@ -30,9 +30,12 @@ interface MaintenanceHost extends Journal {
 export class NodeMaintenance {
   readonly #host: MaintenanceHost;
   readonly #node: MaintainedNode;
-  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #tasks = [
+    new RepeatingTask(tickMs, () => void this.#tick()),
+    new RepeatingTask(activeTasksIntervalMs, () => void this.#activeRound()),
+  ];
   readonly #healthLog: HealthLog;
-  #runsActiveTasks = false;
+  readonly #activeRound = sharedRun(() => this.runActiveTasks());
 
   constructor(host: MaintenanceHost, node: MaintainedNode) {
     this.#host = host;
@@ -41,12 +44,11 @@ export class NodeMaintenance {
   }
 
   start(): void {
-    this.#timers.push(setInterval(() => void this.#tick(), tickMs));
-    this.#timers.push(setInterval(() => void this.#activeRound(), activeTasksIntervalMs));
+    for (const task of this.#tasks) task.start();
   }
 
   stop(): void {
-    for (const timer of this.#timers) clearInterval(timer);
+    for (const task of this.#tasks) task.stop();
   }
 
   /** Observes clocks and health, and retries what has not succeeded: a join, the rest of a restore, an unseal. */
@@ -61,49 +63,32 @@ export class NodeMaintenance {
     await (member === undefined ? joinAttempts.retry() : member.tick());
   }
 
-  async #activeRound(): Promise<void> {
-    if (this.#runsActiveTasks) return; // one round at a time
-    this.#runsActiveTasks = true;
-    await this.runActiveTasks().finally(() => {
-      this.#runsActiveTasks = false;
-    });
-  }
-
   /** Runs one round of the active node's tasks; does nothing on any other node. */
   async runActiveTasks(): Promise<void> {
-    const { log } = this.#host;
     const { member } = this.#node.phases;
     if (member === undefined || !member.role.isActive) return;
-    await member.snapshots
-      .clearLeftovers()
-      .catch((error: Error) =>
-        log.warn({ reason: error.message }, 'could not delete the leftovers of a restore; the next round tries again'),
-      );
-    await this.#raiseFeatureLevel(member);
-    const { role, barrier, engine, services } = member;
+    const { role, barrier, engine, services, snapshots, featureLevel } = member;
+    await this.#attempt(
+      () => snapshots.clearLeftovers(),
+      'could not delete the leftovers of a restore; the next round tries again',
+    );
+    await this.#attempt(() => featureLevel.maintain(), 'could not raise the feature level; the next round tries again');
     // The node may have been sealed meanwhile, or have lost its role.
     if (!role.isActive || services.services === undefined) return;
-    if (!acceptsWrites(engine.replication)) return this.#maintainOwnSeal(barrier);
-    await runActiveTasks(services.services, member, this.#host);
-  }
-
-  /** On a secondary, only the seal is its own: everything else that the tasks of an active node change comes from the primary. */
-  async #maintainOwnSeal(barrier: Barrier): Promise<void> {
-    try {
-      await barrier.maintain('seal');
-    } catch (error) {
-      this.#host.log.warn(
-        { reason: reasonOf(error) },
+    // On a secondary, only the seal is its own: everything else that the tasks of an active node change comes from the primary.
+    if (acceptsWrites(engine.replication)) await runActiveTasks(services.services, member, this.#host);
+    else
+      await this.#attempt(
+        () => barrier.maintain('seal'),
         'could not wrap the root key under the present seal key; the next round tries again',
       );
-    }
   }
 
-  async #raiseFeatureLevel({ featureLevel }: Member): Promise<void> {
+  async #attempt(task: () => Promise<unknown>, failure: string): Promise<void> {
     try {
-      await featureLevel.maintain();
+      await task();
     } catch (error) {
-      this.#host.log.warn({ reason: reasonOf(error) }, 'could not raise the feature level; the next round tries again');
+      this.#host.log.warn({ reason: reasonOf(error) }, failure);
     }
   }
 }

@@ -33,6 +33,9 @@ export const providerOf = (
   { type, name }: Pick<SealStatus, 'type' | 'name'>,
 ): MonitoredSeal | undefined => providers.find((provider) => provider.type === type && provider.name === name);
 
+/** How long a node may lead while it opens by itself a state that replaced its own, in milliseconds. */
+const reopeningMsMax = 10_000;
+
 /** The seal of a member: opens it by shares, by a static key or by a provider, closes it, and protects the shares that were given. */
 export class MemberSeal {
   readonly #host: SealHost;
@@ -41,9 +44,10 @@ export class MemberSeal {
   #sealedByOperator = false;
   readonly #logLimit: LogLimit;
   readonly #retry = new UnsealRetry(systemClock, Math.random);
-  /** The unseal in progress. A slow provider must not be asked again meanwhile. */
-  #unsealing: Promise<void> | undefined;
-  #reopeningSinceMs: number | undefined;
+  /** The node is unsealing itself. A slow provider must not be asked again meanwhile. */
+  #isUnsealing = false;
+  /** When this node began to open by itself a state that replaced its own; negative infinity while it does not. */
+  #reopeningSinceMs = Number.NEGATIVE_INFINITY;
 
   constructor(host: SealHost, member: SealedMember) {
     this.#host = host;
@@ -101,10 +105,9 @@ export class MemberSeal {
     return { status: this.status, ...(this.status.migration && { waits: migrationWaits }) };
   }
 
-  /** For how long this node has been opening by itself a state that replaced its own; undefined if it is not doing so. */
-  get reopeningForMs(): number | undefined {
-    const sinceMs = this.#sealedByOperator ? undefined : this.#reopeningSinceMs;
-    return sinceMs && performance.now() - sinceMs;
+  /** Whether this node is opening by itself a state that replaced its own, and has not tried for so long that another node should lead. */
+  get isReopening(): boolean {
+    return !this.#sealedByOperator && performance.now() - this.#reopeningSinceMs < reopeningMsMax;
   }
 
   /** From now on unseals the barrier at once when it seals itself because a state with another keyring has replaced that of this node. */
@@ -115,12 +118,12 @@ export class MemberSeal {
   }
 
   async #reopen(): Promise<void> {
-    if (this.#unsealing !== undefined) return;
+    if (this.#isUnsealing) return;
     const attempt = this.retryAutoUnseal();
-    if (this.#unsealing === undefined) return; // the seal needs shares, or an operator has sealed this node
+    if (!this.#isUnsealing) return; // the seal needs shares, or an operator has sealed this node
     this.#reopeningSinceMs = performance.now();
     await attempt;
-    this.#reopeningSinceMs = undefined;
+    this.#reopeningSinceMs = Number.NEGATIVE_INFINITY;
     this.#member.events.emit('reopeningEnded');
   }
 
@@ -167,13 +170,16 @@ export class MemberSeal {
     const { barrier, membership } = this.#member;
     const { initialized, sealed } = barrier.state;
     const mayUnseal = !membership.removed && !this.#sealedByOperator && this.status.type !== 'shamir';
-    if (!initialized || !sealed || !mayUnseal || this.#unsealing !== undefined || !this.#retry.isDue) return;
-    this.#unsealing = this.#autoUnseal().catch((error: unknown) => {
+    if (!initialized || !sealed || !mayUnseal || this.#isUnsealing || !this.#retry.isDue) return;
+    this.#isUnsealing = true;
+    try {
+      await this.#autoUnseal();
+    } catch (error) {
       this.#retry.failed(error);
       this.#logSealed(error);
-    });
-    await this.#unsealing;
-    this.#unsealing = undefined;
+    } finally {
+      this.#isUnsealing = false;
+    }
   }
 
   #requireMember(): void {

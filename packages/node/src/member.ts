@@ -9,7 +9,7 @@ import type { SecondaryConfirmation } from '@transitd/transit-engine';
 import type { ApiAddress } from './api-address.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { EtcdEngine } from './etcd/etcd-engine.ts';
-import type { GatewayHost } from './gateway-host.ts';
+import type { MemberGateways } from './gateway-host.ts';
 import type { ShareRetention } from './join/share-retention.ts';
 import type { Leadership } from './leadership.ts';
 import type { MemberSeal } from './member-seal.ts';
@@ -20,7 +20,7 @@ import { NodeReporter, type WorkFigures } from './reports/node-report.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import type { ServingRole } from './serving-role.ts';
 import type { Snapshots } from './snapshots/snapshots.ts';
-import { clusterNamed, healthNow, nodeStatus } from './status.ts';
+import { type ClusterName, clusterNamed, healthNow, nodeStatus } from './status.ts';
 import type { DataDirectory } from './storage/data-directory.ts';
 import type { RaftEngine } from './storage/raft-engine.ts';
 
@@ -36,8 +36,7 @@ export interface MemberHost {
   readonly api: ApiAddress;
   readonly forwarded: ForwardedRequests;
   readonly retention: ShareRetention;
-  /** Absent on a node without gateways. */
-  readonly gateways: GatewayHost | undefined;
+  readonly gateways: MemberGateways;
   /** Aborted when the node stops; a member that is being opened then fails with `stopped`. */
   readonly stopping: AbortSignal;
   /** Returns the work of this node, for its report on itself. */
@@ -77,8 +76,7 @@ export abstract class BaseMember<E extends RaftEngine | EtcdEngine> {
   readonly role: ServingRole;
   readonly seal: MemberSeal;
   readonly leadership: Leadership;
-  /** Undefined on a node that no other node can reach. */
-  readonly peers: Peers | undefined;
+  readonly peers: Peers;
   readonly featureLevel: FeatureLevelControl;
   /** Backups of the state. */
   readonly snapshots: Snapshots;
@@ -123,28 +121,30 @@ export abstract class BaseMember<E extends RaftEngine | EtcdEngine> {
   }
 
   /** Undefined until the cluster is initialized. */
-  get clusterName(): { readonly id: string; readonly name: string } | undefined {
+  get clusterName(): ClusterName | undefined {
     return this.isInitialized ? clusterNamed(this.replica.status().clusterId) : undefined;
   }
 
   /** The status that health reports. */
   get status(): NodeStatus {
-    return nodeStatus({
-      config: this.host.config,
-      clusterName: this.clusterName,
-      removed: this.removed,
-      initialized: this.isInitialized,
-      services: this.services.services,
-      commitIndex: this.replica.status().commitIndex,
-      peers: this.peers,
-      eligibility: this.eligibility,
-      sealFailure: this.seal.providerHealth?.failure,
-    });
+    return nodeStatus(this, this.host.config);
   }
 
   /** The answer to a health query without parameters. */
   get health(): HealthAnswer {
     return healthNow(this.status);
+  }
+
+  /**
+   * Lets the parts of this member follow its barrier from now on: the seal first, so that the node is known to reopen when its services are
+   * closed.
+   * @param secondaries - confirm key material before it is used
+   */
+  protected followBarrier(secondaries: SecondaryConfirmation): void {
+    const { barrier, eligibility, events } = this;
+    this.seal.follow();
+    this.services.follow(barrier, secondaries);
+    this.host.gateways.serve({ barrier, eligibility, events });
   }
 
   /** Completes a restore that sealed this node; the next call tries again if it fails. */
@@ -157,31 +157,4 @@ export abstract class BaseMember<E extends RaftEngine | EtcdEngine> {
     this.services.close();
     await this.#resources.disposeAsync();
   }
-}
-
-/**
- * Lets the parts of a member follow its barrier from now on: the seal first, so that the node is known to reopen when its services are
- * closed.
- * @param secondaries - confirm key material before it is used
- */
-export function followBarrier(
-  {
-    barrier,
-    seal,
-    services,
-    eligibility,
-  }: Pick<BaseMember<RaftEngine | EtcdEngine>, 'barrier' | 'seal' | 'services' | 'eligibility'>,
-  {
-    secondaries,
-    gateways,
-    events,
-  }: {
-    readonly secondaries: SecondaryConfirmation;
-    readonly gateways: GatewayHost | undefined;
-    readonly events: MemberEvents;
-  },
-): void {
-  seal.follow();
-  services.follow(barrier, secondaries);
-  gateways?.serve({ barrier, eligibility, events });
 }

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { initialAccess } from '@transitd/access';
-import { type AuditWriter, initialAuditKey } from '@transitd/audit';
+import { type AuditWriter, initialAuditKey, noAudit } from '@transitd/audit';
 import {
   BarrierError,
   countsFor,
@@ -15,13 +15,13 @@ import {
 import { ClusterError, clusterListenAddress, ForwardedRequests, type JoinDesk } from '@transitd/cluster';
 import { addressText, type Config } from '@transitd/configuration';
 import type { HealthAnswer, NodeStatus } from '@transitd/health';
-import { type Logger, type NodeObserver, noObserver, StartError, systemClock } from '@transitd/process';
+import { type Logger, type NodeObserver, noObserver, StartError, systemClock, version } from '@transitd/process';
 import { type OpenedSeal, openSeal } from '@transitd/seals';
 import { StoreError } from '@transitd/storage-fsm';
 import { ApiAddress } from './api-address.ts';
 import type { ClockSample } from './clock/clock-trust.ts';
 import { NodeClock } from './clock/node-clock.ts';
-import { GatewayHost } from './gateway-host.ts';
+import { GatewayHost, noGateways } from './gateway-host.ts';
 import { AddressRate } from './join/address-rate.ts';
 import type { JoinTarget } from './join/joining.ts';
 import { ShareRetention, sharesRetained } from './join/share-retention.ts';
@@ -35,14 +35,14 @@ import { DataDisk } from './reports/data-disk.ts';
 import type { WorkFigures } from './reports/node-report.ts';
 import { gatewayCount, type Services } from './services.ts';
 import { transfersFolder } from './snapshots/snapshots.ts';
-import { healthNow, nodeStatus } from './status.ts';
+import { healthNow, sealedStatus, unsentHeartbeats } from './status.ts';
 import { DataDirectory } from './storage/data-directory.ts';
 
 export interface NodeOptions {
   readonly config: Config;
   readonly log: Logger;
-  /** Records what the node does without a request; absent if nothing is audited. */
-  readonly audit?: AuditWriter | undefined;
+  /** Records what the node does without a request; nothing does by default. */
+  readonly audit?: AuditWriter;
   readonly onFatal: (error: Error) => void;
   readonly observer?: NodeObserver;
   /** Returns the work of this node, for its report on itself. */
@@ -67,8 +67,8 @@ export class Node {
   readonly clock: NodeClock;
   /** The disk of `data_dir`. */
   readonly disk: DataDisk;
-  /** The ends of the gateway threads; undefined on a node without gateways. */
-  readonly gateways: GatewayHost | undefined;
+  /** The main thread's end of the gateway threads, which may be none. */
+  readonly gateways: GatewayHost;
   readonly #seal: OpenedSeal;
   readonly #observer: NodeObserver;
   readonly #directory: DataDirectory;
@@ -84,21 +84,22 @@ export class Node {
   #stopping: Promise<void> | undefined;
 
   private constructor(
-    { config, log, audit, onFatal, observer = noObserver, work, clocks }: NodeOptions,
+    { config, log, audit = noAudit, onFatal, observer = noObserver, work, clocks }: NodeOptions,
     opened: OpenedSeal,
     directory: DataDirectory,
   ) {
     this.config = config;
     this.clock = new NodeClock(log, clocks);
     this.disk = new DataDisk(config.data_dir);
-    this.gateways = gatewayCount(config) === 0 ? undefined : new GatewayHost(config, this.clock);
+    this.gateways = new GatewayHost(config, this.clock);
     this.#seal = opened;
     this.#observer = observer;
     this.#directory = directory;
     this.#api = new ApiAddress(config.api_addr);
     const host = {
       ...{ config, opened, log, observer, audit, directory, onFatal, clock: this.clock, disk: this.disk, api: this.#api },
-      ...{ forwarded: this.#forwarded, retention: this.#retention, gateways: this.gateways },
+      ...{ forwarded: this.#forwarded, retention: this.#retention },
+      gateways: gatewayCount(config) === 0 ? noGateways : this.gateways,
       ...(work && { work }),
     };
     const phases = new Phases(host);
@@ -194,7 +195,7 @@ export class Node {
    * certificate.
    */
   get clusterPort(): { readonly address: string; readonly certificate: string; readonly authority: string } | undefined {
-    const identity = this.member?.peers?.identity;
+    const identity = this.member?.peers.identity;
     if (identity === undefined) return undefined;
     const { certificate, authority } = identity;
     return { address: addressText(clusterListenAddress(this.config)), certificate, authority };
@@ -202,18 +203,10 @@ export class Node {
 
   /** The status that health reports. */
   get status(): NodeStatus {
-    return (
-      this.member?.status ??
-      nodeStatus({
-        ...{
-          config: this.config,
-          initialized: this.initialized,
-          eligibility: noEligibility,
-          sealFailure: this.sealHealth?.failure,
-        },
-        ...{ removed: false, clusterName: undefined, services: undefined, peers: undefined, commitIndex: 0 },
-      })
-    );
+    if (this.member !== undefined) return this.member.status;
+    if (!this.initialized) return { state: 'uninitialized', version };
+    const heartbeats = unsentHeartbeats(this.config.cluster_heartbeat_interval, 0);
+    return sealedStatus({ version }, { heartbeats, health: this.sealHealth });
   }
 
   /** The answer to a health query without parameters. */
@@ -321,7 +314,7 @@ export class Node {
     seal.keepSealed();
     await engine.transferLeadership();
     seal.seal();
-    await this.gateways?.sealed;
+    await this.gateways.sealed;
   }
 
   /** Admits nodes to the cluster. @throws StoreError `not_leader` unless this node is the active one */

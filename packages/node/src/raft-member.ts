@@ -12,14 +12,17 @@ import {
 import { supportedLevels } from '@transitd/storage-fsm';
 import { isAlone, NodeFitness } from './fitness.ts';
 import { Leadership } from './leadership.ts';
-import { BaseMember, clusterHostOf, followBarrier, logClockJumps, type MemberHost, type OpenedMember } from './member.ts';
-import { keysOf, openBarrier } from './member-keys.ts';
-import { removedText } from './member-seal.ts';
+import { BaseMember, clusterHostOf, logClockJumps, type MemberHost, type OpenedMember } from './member.ts';
+import { MemberSeal, removedText } from './member-seal.ts';
+import { NoPeers } from './no-peers.ts';
+import { openBarrier } from './open-barrier.ts';
 import { acknowledgePath } from './replication/acknowledge-setting.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
 import { ReplicationRole } from './replication/replication-role.ts';
 import { successionKeyPath } from './replication/succession-key.ts';
-import { fenceWithoutPort, unreachedSecondaries } from './replication/without-port.ts';
+import { unreachedSecondaries } from './replication/without-port.ts';
+import { ServiceLoader } from './service-loader.ts';
+import { ServingRole } from './serving-role.ts';
 import { raftSnapshots } from './snapshots/raft-snapshots.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import type { RaftEngine } from './storage/raft-engine.ts';
@@ -67,8 +70,7 @@ export class RaftMember extends BaseMember<RaftEngine> {
 
   /** Starts consensus, unless it has started already, and opens the cluster port. @throws StartError */
   async start({ alone }: { readonly alone: boolean }): Promise<void> {
-    const secondaries = this.#ties?.replication.material ?? unreachedSecondaries(this.engine, this.barrier);
-    followBarrier(this, { secondaries, gateways: this.host.gateways, events: this.events });
+    this.followBarrier(this.#ties?.replication.material ?? unreachedSecondaries(this.engine, this.barrier));
     this.#fitness.update();
     if (!alone) this.engine.driver.start();
     await this.#ties?.cluster.start(this.reporter);
@@ -130,7 +132,7 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   const engine = await directory.openStorage({
     ...{ raft: config.raft, observer, events },
     onFatal: connections === undefined ? host.onFatal : (error) => connections.storageFailed(error),
-    ...(gateways && { onLease: (endMs: number | undefined) => gateways.lease(endMs) }),
+    onLease: (endMs) => gateways.lease(endMs),
     ...(connections && { membership: connections.ports }),
   });
   resources.defer(() => engine.stop());
@@ -138,10 +140,8 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   const stop = (): void => void engine.stop().catch(() => undefined); // ends the wait below
   stopping.addEventListener('abort', stop);
   resources.defer(() => stopping.removeEventListener('abort', stop));
-  if (gateways !== undefined) {
-    gateways.follow(engine.replica, events);
-    resources.defer(() => gateways.closed());
-  }
+  gateways.follow(engine.replica, events);
+  resources.defer(() => gateways.closed());
   // The log of a sole member may have acknowledged entries that are not applied yet. It must become leader and apply them before its
   // barrier is opened. In a larger cluster, a member must not wait for a leader.
   const alone = isAlone(engine.driver.consensus().conf, engine.driver.status().nodeId);
@@ -156,9 +156,10 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   stopping.throwIfAborted();
   const membership = connections ?? { removed: false };
   const comparison = new StateComparison(engine, { log, events });
-  const keys = keysOf(host, engine, { barrier, events, comparison, membership });
-  const { role } = keys;
-  const fitness = new NodeFitness(engine, keys);
+  const services = new ServiceLoader(host, events);
+  const role = new ServingRole(engine, services, comparison);
+  const seal = new MemberSeal(host, { barrier, services, membership, engine, events });
+  const fitness = new NodeFitness(engine, { barrier, role, seal });
   events.on('status', ({ ready }) => {
     if (!ready) barrier.dropAttempts(); // the next active node does not know them
   });
@@ -182,12 +183,13 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
     }),
   };
   if (ties !== undefined) resources.defer(() => ties.replication.close());
-  engine.useFence(ties?.replication.fence ?? fenceWithoutPort(engine));
+  if (ties !== undefined) engine.useFence(ties.replication.fence);
   const featureLevel = cluster?.featureLevel ?? new FeatureLevelControl({ levels: new RaftLevels(engine), config, log });
 
   const member = new RaftMember(host, {
-    ...{ ...keys, events, engine, leadership, snapshots, featureLevel, fitness, ties, membership },
-    ...{ peers: cluster, resources },
+    ...{ events, engine, barrier, services, role, seal, leadership, snapshots, featureLevel, fitness, ties, membership },
+    peers: cluster ?? new NoPeers(config.cluster_heartbeat_interval, services),
+    resources,
   });
   await member.start({ alone });
   return member;

@@ -55,8 +55,7 @@ interface RespondingHost {
 interface RespondingMember {
   readonly role: ServingRole;
   readonly engine: Engine;
-  /** Undefined on a node that no other node can reach. */
-  readonly peers: Peers | undefined;
+  readonly peers: Peers;
 }
 
 /** Whether a node may respond to a request, and from which state of the cluster. */
@@ -141,7 +140,7 @@ export class ReadEligibility {
   #heartbeatWith(appliedIndex: LogIndex): Grant | undefined {
     const { role, peers } = this.#member;
     const { config } = this.#host;
-    if (!config.performance_standby || peers === undefined || role.verdict !== 'same') return undefined;
+    if (!config.performance_standby || role.verdict !== 'same') return undefined;
     const sentMs = peers.heartbeats.appliedSentMs(appliedIndex);
     if (sentMs === undefined) return undefined;
     return { sentMs, endMs: Math.min(sentMs + freshForIntervals * config.cluster_heartbeat_interval, peers.awaitedUntilMs) };
@@ -207,9 +206,9 @@ export class ReadEligibility {
   async hasActiveNodeAgain(before: Term): Promise<boolean> {
     const startMs = performance.now();
     for (; ; await pause(pollMs)) {
-      const times = this.#member.peers?.heartbeats.times;
-      if (times === undefined || !this.#member.role.mayServe) return false;
-      const { answeredSentMs = Number.NEGATIVE_INFINITY, sinceMs, intervalMs } = times;
+      const { peers, role } = this.#member;
+      if (!role.mayServe) return false;
+      const { answeredSentMs = Number.NEGATIVE_INFINITY, sinceMs, intervalMs } = peers.heartbeats.times;
       if (answeredSentMs > startMs || this.#hasActiveNodeAfter(before)) return true;
       if (performance.now() > Math.max(answeredSentMs, sinceMs) + intervalMs + this.#failoverMs) return false;
     }
@@ -245,14 +244,13 @@ export class ReadEligibility {
 
   /** Whether this node can forward requests to another node. */
   get canForward(): boolean {
-    return this.#member.peers !== undefined;
+    return this.#member.peers.canForward;
   }
 
   /** Forwards a request to the active node. @see Forwarder */
   async forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
     const { peers } = this.#member;
     const { observer } = this.#host;
-    if (peers === undefined) throw notActive();
     const startMs = performance.now();
     try {
       const status = await peers.forwarder.forward(req, res, options);
@@ -272,12 +270,12 @@ export class ReadEligibility {
     const { engine, peers } = this.#member;
     const { appliedIndex } = engine.status();
     const index = serviceIndexOf(appliedIndex, historyOf(engine));
-    if (!adds) await peers?.standbys.confirmed(appliedIndex);
+    if (!adds) await peers.standbys.confirmed(appliedIndex);
     return index;
   }
 }
 
-const notActive = (): StoreError => new StoreError('not_leader', 'this node is not the active one');
+export const notActive = (): StoreError => new StoreError('not_leader', 'this node is not the active one');
 
 /** Of a node that belongs to no cluster: it has no state to answer from, and no other node to forward to. */
 export const noEligibility: Eligibility = {

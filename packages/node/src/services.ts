@@ -26,32 +26,24 @@ export const gatewayCount = ({ workers }: Pick<Config, 'workers'>): number => (w
 /** Returns the number of threads that serve requests: the main thread and its gateways. They share the memory for caches. */
 const servingThreads = (config: Pick<Config, 'workers'>): number => 1 + gatewayCount(config);
 
+interface ServiceOptions {
+  readonly config: Config;
+  readonly clock: RecordClock;
+  readonly disputes: ClockDisputes;
+  readonly tracer: Tracer | undefined;
+  readonly sealRandom: RandomSource | undefined;
+  /** Absent in a gateway, which makes no keys. */
+  readonly secondaries?: SecondaryConfirmation;
+  /** Called when the services can no longer follow changes of the records. */
+  readonly onFailure: (error: unknown) => void;
+}
+
 /**
  * Loads the services from the decrypted records.
- * @param onFailure - called when the services can no longer follow changes of the records
  * @throws StoreError, or an error when a record cannot be read
  */
-export async function loadServices(
-  store: Store,
-  {
-    config,
-    clock,
-    disputes,
-    tracer,
-    sealRandom,
-    secondaries,
-    onFailure,
-  }: {
-    readonly config: Config;
-    readonly clock: RecordClock;
-    readonly disputes: ClockDisputes;
-    readonly tracer: Tracer | undefined;
-    readonly sealRandom: RandomSource | undefined;
-    /** Absent in a gateway, which makes no keys. */
-    readonly secondaries?: SecondaryConfirmation;
-    readonly onFailure: (error: unknown) => void;
-  },
-): Promise<Services> {
+export async function loadServices(store: Store, options: ServiceOptions): Promise<Services> {
+  const { config, clock, disputes, tracer, sealRandom, secondaries, onFailure } = options;
   divideThreadPool(servingThreads(config));
   const managedKeys = managedKeysOf(store, config.pkcs11_libraries);
   const mounts = await MountedEngines.open({

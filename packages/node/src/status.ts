@@ -1,17 +1,23 @@
+import type { ProviderHealth } from '@transitd/barrier';
 import { type Peers, replicationModes } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import {
   defaultCodes,
   type HealthAnswer,
   type HealthQuery,
+  type HeartbeatTimes,
   healthAnswer,
   type NodeStatus,
   type ReplicationModes,
 } from '@transitd/health';
 import { version } from '@transitd/process';
 import type { ReplicationState } from '@transitd/storage-fsm';
+import type { MemberSeal } from './member-seal.ts';
 import type { ReadEligibility } from './read-eligibility.ts';
-import type { Services } from './services.ts';
+import type { ServiceLoader } from './service-loader.ts';
+
+/** The id of a cluster, and its name. */
+export type ClusterName = NonNullable<NodeStatus['cluster']>;
 
 /** A health query without parameters. */
 const plainHealth: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };
@@ -20,45 +26,56 @@ const plainHealth: HealthQuery = { standbyOk: false, performanceStandbyOk: false
 export const healthNow = (status: NodeStatus): HealthAnswer =>
   healthAnswer(status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() });
 
-/** The state of a node that its status depends on. */
+/** A member, as far as its status depends on it. */
 export interface ReportedState {
-  readonly config: Config;
-  readonly clusterName: { readonly id: string; readonly name: string } | undefined;
+  readonly clusterName: ClusterName | undefined;
   readonly removed: boolean;
-  readonly initialized: boolean;
-  readonly services: Services | undefined;
-  readonly commitIndex: number;
-  readonly peers: Pick<Peers, 'canaryUtcMs' | 'heartbeats'> | undefined;
+  readonly isInitialized: boolean;
+  readonly services: Pick<ServiceLoader, 'services'>;
+  readonly seal: Pick<MemberSeal, 'providerHealth'>;
+  readonly replica: { status(): { readonly commitIndex: number } };
+  readonly peers: Pick<Peers, 'canaryUtcMs' | 'heartbeats'>;
   readonly eligibility: Pick<ReadEligibility, 'activeForCertain' | 'appliedSentMs' | 'replication'>;
-  /** Why the provider of the seal fails, such as `unreachable`; undefined while it serves. */
-  readonly sealFailure: string | undefined;
 }
 
-/** Returns the status that health reports, from the node's present state. */
-export function nodeStatus(state: ReportedState): NodeStatus {
-  const { config, clusterName, services, peers, eligibility, sealFailure } = state;
+/** Returns the status that health reports, from the member's present state. */
+export function nodeStatus(member: ReportedState, config: Config): NodeStatus {
+  const { clusterName, peers, eligibility } = member;
+  const { services } = member.services;
   const common = { version, ...(clusterName && { cluster: clusterName }) };
-  if (state.removed) return { state: 'removed', ...common };
-  if (!state.initialized) return { state: 'uninitialized', ...common };
-  const canaryUtcMs = peers?.canaryUtcMs;
+  if (member.removed) return { state: 'removed', ...common };
+  if (!member.isInitialized) return { state: 'uninitialized', ...common };
+  const { canaryUtcMs } = peers;
   const canary = canaryUtcMs === undefined ? {} : { canaryUtcMs };
-  const replication = replicationModes(eligibility.replication);
+  const { replication } = eligibility;
+  const modes = replicationModes(replication);
   if (services !== undefined && eligibility.activeForCertain) {
-    const active = activeStatus({ ...state, cluster: clusterName, replication: eligibility.replication });
-    return follows(replication) ? { ...active, state: 'dr_active', ...canary } : active;
+    const { commitIndex } = member.replica.status();
+    const active = activeStatus({ config, cluster: clusterName, commitIndex, replication });
+    return follows(modes) ? { ...active, state: 'dr_active', ...canary } : active;
   }
-  const intervalMs = config.cluster_heartbeat_interval;
-  // A node without peers sends no heartbeats. If it does not lead, it soon reports that it is cut off; sealed, it counts from its start.
-  const heartbeats = peers?.heartbeats.times ?? { intervalMs, sinceMs: services?.sinceMs ?? 0, durationMs: 0, clockSkewMs: 0 };
-  if (services === undefined)
-    return { state: 'sealed', ...common, heartbeats, ...(sealFailure !== undefined && { sealFailure }) };
+  const heartbeats = peers.heartbeats.times;
+  if (services === undefined) return sealedStatus(common, { heartbeats, health: member.seal.providerHealth });
   const standby = { ...common, heartbeats, ...canary };
-  if (follows(replication) || follows(heartbeats.replication)) return { state: 'dr_standby', ...standby };
+  if (follows(modes) || follows(heartbeats.replication)) return { state: 'dr_standby', ...standby };
   const { appliedSentMs } = eligibility;
   return appliedSentMs === undefined
     ? { state: 'standby', ...standby }
     : { state: 'performance_standby', appliedSentMs, ...standby };
 }
+
+/** Returns the status of a sealed node. @param health - of the provider of its seal, if it has one */
+export function sealedStatus(
+  common: { readonly version: string; readonly cluster?: ClusterName },
+  { heartbeats, health }: { readonly heartbeats: HeartbeatTimes; readonly health: ProviderHealth | undefined },
+): NodeStatus {
+  return { state: 'sealed', ...common, heartbeats, ...(health?.failure !== undefined && { sealFailure: health.failure }) };
+}
+
+/** Returns the times of a node that sends no heartbeats. @param sinceMs - when it began to serve, or 0 */
+export const unsentHeartbeats = (intervalMs: number, sinceMs: number): HeartbeatTimes => ({
+  ...{ intervalMs, sinceMs, durationMs: 0, clockSkewMs: 0 },
+});
 
 /** Returns the status of the active node of a cluster that serves clients. */
 export function activeStatus({
@@ -66,8 +83,10 @@ export function activeStatus({
   cluster,
   commitIndex,
   replication,
-}: Pick<ReportedState, 'config' | 'commitIndex'> & {
-  readonly cluster: ReportedState['clusterName'];
+}: {
+  readonly config: Config;
+  readonly cluster: ClusterName | undefined;
+  readonly commitIndex: number;
   readonly replication: ReplicationState | undefined;
 }): Extract<NodeStatus, { state: 'active' }> {
   const license = config.license && { expiryUtcMs: config.license.expiry_time };
@@ -82,7 +101,7 @@ export function activeStatus({
 }
 
 /** Returns the id and the name of a cluster. */
-export const clusterNamed = (id: string): { readonly id: string; readonly name: string } => ({
+export const clusterNamed = (id: string): ClusterName => ({
   id,
   name: `transitd-${id.slice(0, 8)}`,
 });

@@ -39,10 +39,7 @@ describe('the deadlines of gateways on etcd', () => {
     await etcd.stop();
   });
 
-  const deadline = ({ gateways }: Node, name: DeadlineName): Deadline => {
-    if (gateways === undefined) throw new Error('no gateways');
-    return new Deadline(gateways.memory, name);
-  };
+  const deadline = ({ gateways }: Node, name: DeadlineName): Deadline => new Deadline(gateways.memory, name);
   const holds = (node: Node, name: DeadlineName, inMs = 0): boolean =>
     deadline(node, name).holds(process.hrtime.bigint() + BigInt(inMs) * 1_000_000n);
   const all = (node: Node): boolean[] => (['lease', 'active', 'read'] as const).map((name) => holds(node, name));

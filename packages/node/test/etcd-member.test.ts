@@ -51,7 +51,7 @@ describe('a node with its records in etcd', () => {
     await second.unseal(Buffer.from(share));
     await until(() => stateOf(second) === 'active');
     await first.unseal(Buffer.from(share));
-    await until(() => stateOf(first) === 'performance_standby' && second.member?.peers?.membershipList.members.length === 2);
+    await until(() => stateOf(first) === 'performance_standby' && second.member?.peers.membershipList.members.length === 2);
     await second.seal();
     await until(() => stateOf(first) === 'active');
     expect(stateOf(second)).to.equal('sealed');
@@ -85,7 +85,7 @@ describe('a node with its records in etcd', () => {
     await until(() => stateOf(again) === 'active');
     expect(again.member?.clusterName?.id).to.match(/^[0-9a-f-]{36}$/);
     expect(again.member?.clusterName?.id).to.not.equal(before);
-    await until(() => again.member?.peers?.membershipList.members.length === 1);
+    await until(() => again.member?.peers.membershipList.members.length === 1);
   });
 
   it('raises the feature level once every known node supports the next one', async () => {
@@ -183,7 +183,7 @@ describe('a node with its records in etcd', () => {
       expect([first.member?.clusterName?.id, second.member?.clusterName?.id]).to.deep.equal([id, id]);
       await write(first, 'after');
       await reads(second, 'after');
-      expect(first.member?.peers?.membershipList.members.length).to.equal(2);
+      expect(first.member?.peers.membershipList.members.length).to.equal(2);
     });
 
     for (const from of ['raft', 'etcd'] as const)

@@ -4,7 +4,7 @@ import { fitnessOf, isAlone } from '../src/fitness.ts';
 
 const unsealed = {
   isUnsealed: true,
-  reopeningForMs: undefined,
+  isReopening: false,
   initialized: true,
   alone: false,
   stateDigestDiffers: false,
@@ -17,15 +17,10 @@ describe('the fitness of a node to lead', () => {
     { name: 'is unsealed and its disk is low', parts: { diskLow: true }, fitness: 'low' },
     { name: 'is sealed', parts: { isUnsealed: false }, fitness: 'sealed' },
     { name: 'is sealed and its disk is low', parts: { isUnsealed: false, diskLow: true }, fitness: 'sealed' },
-    { name: 'is reopening a replaced state', parts: { isUnsealed: false, reopeningForMs: 20 }, fitness: 'fit' },
-    {
-      name: 'has been reopening a replaced state for ten seconds',
-      parts: { isUnsealed: false, reopeningForMs: 10_000 },
-      fitness: 'sealed',
-    },
+    { name: 'is reopening a replaced state', parts: { isUnsealed: false, isReopening: true }, fitness: 'fit' },
     {
       name: 'is reopening a replaced state that differs from the cluster’s',
-      parts: { isUnsealed: false, reopeningForMs: 20, stateDigestDiffers: true },
+      parts: { isUnsealed: false, isReopening: true, stateDigestDiffers: true },
       fitness: 'sealed',
     },
     { name: 'has not received the cluster’s keys yet', parts: { isUnsealed: false, initialized: false }, fitness: 'fit' },

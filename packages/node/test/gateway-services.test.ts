@@ -68,10 +68,7 @@ for (const storage of ['raft', 'etcd'] as const)
       await node.stop();
       rmSync(folder, { recursive: true });
     });
-    const host = () => {
-      if (node.gateways === undefined) throw new Error('no gateways');
-      return node.gateways;
-    };
+    const host = () => node.gateways;
     const engineOf = (services: ReturnType<GatewayServices['look']>) => {
       const engine = services?.mounts.engines.get('transit');
       if (engine === undefined) throw new Error('no engine');

@@ -13,8 +13,10 @@ type Parts = ConstructorParameters<typeof MemberSeal>;
 /** The seal of a node with a static key that fits. No share opens such a seal. */
 function unsealedNode(type: 'static' | 'shamir' = 'static') {
   const state = { initialized: true, sealed: false };
-  const unsealing: { fails: boolean; attempts: number; loadFailure?: LoadFailure } = { fails: false, attempts: 0 };
-  const fitness: (number | undefined)[] = [];
+  const unsealing: { fails: boolean; hangs: boolean; attempts: number; loadFailure?: LoadFailure } = {
+    ...{ fails: false, hangs: false, attempts: 0 },
+  };
+  const fitness: boolean[] = [];
   let announce: (state: BarrierState) => void = () => undefined;
   const barrier = {
     state,
@@ -27,6 +29,7 @@ function unsealedNode(type: 'static' | 'shamir' = 'static') {
     },
     autoUnseal: async () => {
       unsealing.attempts += 1;
+      if (unsealing.hangs) await new Promise(() => undefined);
       if (unsealing.fails) throw new BarrierError('barrier_corrupt', 'the seal key does not open the records');
       state.sealed = unsealing.loadFailure !== undefined; // the service loader seals it again
     },
@@ -47,7 +50,7 @@ function unsealedNode(type: 'static' | 'shamir' = 'static') {
   };
   const member = { barrier, services, events, membership: { removed: false } };
   const seal = new MemberSeal(host as unknown as Parts[0], member as unknown as Parts[1]);
-  events.on('reopeningEnded', () => void fitness.push(seal.reopeningForMs));
+  events.on('reopeningEnded', () => void fitness.push(seal.isReopening));
   seal.follow();
   /** Seals the barrier as it does itself when its keys do not open the keyring of a new state. */
   const replaceState = (): void => {
@@ -79,10 +82,10 @@ describe('a node that unseals itself', () => {
   it('does so at once after another state has replaced its own, and counts as reopening until then', async () => {
     const { seal, state, replaceState, settled, fitness } = unsealedNode();
     replaceState();
-    expect(seal.reopeningForMs).to.be.a('number');
+    expect(seal.isReopening).to.equal(true);
     await settled();
     expect(state.sealed).to.equal(false);
-    expect(fitness, 'its fitness is decided again, without that').to.deep.equal([undefined]);
+    expect(fitness, 'its fitness is decided again, without that').to.deep.equal([false]);
   });
 
   it('does not count as reopening once it has failed to open the replaced state', async () => {
@@ -91,26 +94,39 @@ describe('a node that unseals itself', () => {
     replaceState();
     await settled();
     expect(state.sealed).to.equal(true);
-    expect(fitness).to.deep.equal([undefined]);
+    expect(fitness).to.deep.equal([false]);
+  });
+
+  it('does not count as reopening after ten seconds, although it still tries', () => {
+    const { seal, replaceState, unsealing } = unsealedNode();
+    unsealing.hangs = true;
+    replaceState();
+    const beganMs = performance.now();
+    const readings = [0, 9_000, 10_000].map((ms) => {
+      performance.now = () => beganMs + ms;
+      return seal.isReopening;
+    });
+    Reflect.deleteProperty(performance, 'now');
+    expect(readings).to.deep.equal([true, true, false]);
   });
 
   it('does not count as reopening from the moment that an operator seals it', async () => {
     const { seal, replaceState, fitness } = unsealedNode();
     replaceState();
     seal.keepSealed();
-    expect(seal.reopeningForMs).to.equal(undefined);
+    expect(seal.isReopening).to.equal(false);
     seal.seal();
-    expect(fitness, 'its fitness is decided at once').to.deep.equal([undefined]);
+    expect(fitness, 'its fitness is decided at once').to.deep.equal([false]);
   });
 
   it('never counts as reopening if its seal needs shares, or if an operator has sealed it', () => {
     const shamir = unsealedNode('shamir');
     shamir.replaceState();
-    expect(shamir.seal.reopeningForMs).to.equal(undefined);
+    expect(shamir.seal.isReopening).to.equal(false);
     const sealed = unsealedNode();
     sealed.seal.keepSealed();
     sealed.replaceState();
-    expect(sealed.seal.reopeningForMs).to.equal(undefined);
+    expect(sealed.seal.isReopening).to.equal(false);
   });
 
   it('stays sealed after an operator has sealed it, although callers without a token send shares before and after', async () => {

@@ -2,6 +2,7 @@ import { type Config, parseConfig } from '@transitd/configuration';
 import type { HeartbeatTimes, ReplicationMode, ReplicationModes } from '@transitd/health';
 import type { ReplicationRole } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { NoPeers } from '../src/no-peers.ts';
 import { nodeStatus, type ReportedState } from '../src/status.ts';
 
 const config = (more: object = {}): Config =>
@@ -20,30 +21,34 @@ interface Facts {
 }
 
 /** The status of an initialized node, active if it has services, unless it is a standby with these heartbeats. */
-const statusOf = (parts: Facts) =>
-  nodeStatus({
-    config: parts.config,
-    clusterName: undefined,
-    removed: parts.removed ?? false,
-    initialized: parts.initialized ?? true,
-    services: parts.unsealed ? ({ sinceMs: 1 } as ReportedState['services']) : undefined,
-    commitIndex: 7,
-    peers:
-      parts.standby &&
-      ({
-        canaryUtcMs: 5,
-        heartbeats: { times: { intervalMs: 1, sinceMs: 1, durationMs: 0, clockSkewMs: 0, ...parts.standby } },
-      } as ReportedState['peers']),
-    eligibility: {
-      activeForCertain: parts.standby === undefined,
-      appliedSentMs: 'appliedSentMs' in parts ? parts.appliedSentMs : 1,
-      replication: parts.role && {
-        ...{ role: parts.role, set: id, local: [], index: 1, offset: 0, seen: 1 },
-        epochs: [{ number: 1, id, start: 1 }],
+const statusOf = (parts: Facts) => {
+  const services = { services: parts.unsealed ? { sinceMs: 1 } : undefined } as ReportedState['services'];
+  return nodeStatus(
+    {
+      clusterName: undefined,
+      removed: parts.removed ?? false,
+      isInitialized: parts.initialized ?? true,
+      services,
+      seal: { providerHealth: { healthy: false, failure: parts.sealFailure } } as ReportedState['seal'],
+      replica: { status: () => ({ commitIndex: 7 }) },
+      peers: parts.standby
+        ? ({
+            canaryUtcMs: 5,
+            heartbeats: { times: { intervalMs: 1, sinceMs: 1, durationMs: 0, clockSkewMs: 0, ...parts.standby } },
+          } as ReportedState['peers'])
+        : new NoPeers(parts.config.cluster_heartbeat_interval, services),
+      eligibility: {
+        activeForCertain: parts.standby === undefined,
+        appliedSentMs: 'appliedSentMs' in parts ? parts.appliedSentMs : 1,
+        replication: parts.role && {
+          ...{ role: parts.role, set: id, local: [], index: 1, offset: 0, seen: 1 },
+          epochs: [{ number: 1, id, start: 1 }],
+        },
       },
     },
-    sealFailure: parts.sealFailure,
-  });
+    parts.config,
+  );
+};
 
 const id = '0a'.repeat(16);
 const modes = (disasterRecovery: ReplicationMode): ReplicationModes => ({ performance: 'disabled', disasterRecovery });

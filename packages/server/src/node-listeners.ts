@@ -69,7 +69,7 @@ export class NodeListeners {
     node.serveForwarded(this.#forwardedFront());
     for (const listener of config.listeners)
       if (!isStopRequested()) this.#forClients = [...this.#forClients, await this.#openForClients(listener)];
-    if (node.gateways !== undefined && !isStopRequested()) await this.#startGateways(node.gateways, this.#forClients);
+    if (gatewayCount(config) > 0 && !isStopRequested()) await this.#startGateways(this.#forClients);
     const telemetry = config.telemetry.address;
     if (telemetry !== undefined && !isStopRequested()) await this.#openForTelemetry(telemetry);
   }
@@ -119,8 +119,9 @@ export class NodeListeners {
     return ui ? (await import('./console.ts')).withConsole(front) : front;
   }
 
-  async #startGateways(host: NonNullable<Node['gateways']>, open: readonly OpenListener[]): Promise<void> {
-    const { config, nodeLimits: limits, metrics, audit, log } = this.#parts;
+  async #startGateways(open: readonly OpenListener[]): Promise<void> {
+    const { config, nodeLimits: limits, metrics, audit, log, node } = this.#parts;
+    const { gateways: host } = node;
     const passed = new PassedRequests(
       config.data_dir,
       open.map(({ front }) => front),

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { allRoutes, Limits } from '@transitd/api';
-import { AuditDevices } from '@transitd/audit';
+import { AuditDevices, noAudit } from '@transitd/audit';
 import { BarrierError } from '@transitd/barrier';
 import { type Config, type ListenerConfig, tlsContext } from '@transitd/configuration';
 import { Connections, reading, unreadResponses } from '@transitd/http';
@@ -67,7 +67,8 @@ async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog)
   const tracer = tracing?.tracer;
   const routes = allRoutes(metrics, audit, nodeLog);
   const observer = { ...metrics.observer, ...(tracer && { tracer }) };
-  const open = () => Node.open({ config, log, audit, onFatal: stopOnFault(log), observer, work: () => metrics.work() });
+  const open = () =>
+    Node.open({ config, log, audit: audit ?? noAudit, onFatal: stopOnFault(log), observer, work: () => metrics.work() });
   // A stop does not wait until the node is open: like a crash, a stop may interrupt the opening at any point.
   const opened = await Promise.race([stop.requested, openOrExitCode(open, log)]);
   if (typeof opened === 'number') return opened;

@@ -36,7 +36,7 @@ const leader = open({
     const isSelf = node.active;
     const leading = isSelf
       ? { apiAddress: node.apiAddress, clusterAddress: node.config.cluster_addr ?? '' }
-      : node.member?.peers?.activeMember;
+      : node.member?.peers.activeMember;
     return plainReply({
       ha_enabled: true,
       ...(isSelf && { is_self: true, active_time: node.activeSince?.toISOString() }),

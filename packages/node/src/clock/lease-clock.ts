@@ -18,7 +18,7 @@ export interface LeaseClockOptions {
   /** The longest time for which a lease may last after the request for it was sent; 0 turns leases off. */
   readonly leaseMs: number;
   /** A clock of the machine jumped by this many milliseconds against the monotonic one. */
-  readonly onJump?: ((ms: number) => void) | undefined;
+  readonly onJump: (ms: number) => void;
 }
 
 /** The calls of a driver that show whether it leads. */
@@ -94,6 +94,6 @@ export class LeaseClock {
     const jumpMs = this.#jump.compare(reading);
     if (jumpMs === 0) return;
     this.#wakefulness.paused(this.#jump.jumpedMs);
-    this.#onJump?.(jumpMs);
+    this.#onJump(jumpMs);
   }
 }

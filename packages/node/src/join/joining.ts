@@ -54,30 +54,29 @@ export async function configuredTarget({ retry_join, retry_join_ca_file }: Confi
   }
 }
 
+/** How the joining node proves that it can open the seal of the cluster: by the seal's key, or by shares that are given to it. */
+type Proof = { readonly kind: 'key'; readonly seal: SealConfig } | { readonly kind: 'shares'; readonly pending: PendingJoin };
+
 /** One attempt to join one cluster. With a Shamir seal it needs the shares first; otherwise it can be completed at once. */
 export class Joining {
   readonly #client: JoinClient;
   readonly #nodeId: NodeId;
-  readonly #seal: SealConfig;
-  readonly #pending: PendingJoin | undefined;
+  readonly #proof: Proof;
   readonly #abort: AbortController;
   /** Aborted when this attempt closes or the node stops. */
   readonly #ending: AbortSignal;
 
-  private constructor(parts: {
-    client: JoinClient;
-    nodeId: NodeId;
-    seal: SealConfig;
-    pending: PendingJoin | undefined;
-    abort: AbortController;
-    ending: AbortSignal;
-  }) {
-    this.#client = parts.client;
-    this.#nodeId = parts.nodeId;
-    this.#seal = parts.seal;
-    this.#pending = parts.pending;
-    this.#abort = parts.abort;
-    this.#ending = parts.ending;
+  private constructor(
+    client: JoinClient,
+    nodeId: NodeId,
+    proof: Proof,
+    { abort, ending }: { readonly abort: AbortController; readonly ending: AbortSignal },
+  ) {
+    this.#client = client;
+    this.#nodeId = nodeId;
+    this.#proof = proof;
+    this.#abort = abort;
+    this.#ending = ending;
   }
 
   /**
@@ -122,36 +121,37 @@ export class Joining {
     const client = new JoinClient({ joiner, key, leaders, send, randomBytes });
     const types = sealTypesOf(seal);
     const terms = types.includes('shamir') ? (await client.prepare(types)).terms : undefined;
-    const pending = terms?.type === 'shamir' ? new PendingJoin(terms) : undefined;
-    return new Joining({ client, nodeId, seal, pending, abort, ending });
+    const proof: Proof = terms?.type === 'shamir' ? { kind: 'shares', pending: new PendingJoin(terms) } : { kind: 'key', seal };
+    return new Joining(client, nodeId, proof, { abort, ending });
   }
 
   /** Whether the join can be completed without shares. */
   get ready(): boolean {
-    return this.#pending === undefined;
+    return this.#proof.kind === 'key';
   }
 
   /** The seal of the cluster while shares are collected; the cluster is known to be initialized. */
   get sealStatus(): SealStatus | undefined {
-    return this.#pending && { ...this.#pending.sealStatus, initialized: true };
+    const proof = this.#proof;
+    return proof.kind === 'shares' ? { ...proof.pending.sealStatus, initialized: true } : undefined;
   }
 
   /** Accepts a share of the cluster's seal; returns whether there are enough. @throws BarrierError `invalid_share` */
   addShare(share: Uint8Array): boolean {
-    if (this.#pending === undefined) return true;
-    return this.#pending.addShare(share);
+    return this.#proof.kind === 'key' || this.#proof.pending.addShare(share);
   }
 
   reset(): void {
-    this.#pending?.reset();
+    if (this.#proof.kind === 'shares') this.#proof.pending.reset();
   }
 
   /** Joins. If this fails, the shares are kept for another attempt. @throws ClusterError */
   async complete(): Promise<JoinedNode> {
+    const proof = this.#proof;
     const joined =
-      this.#pending === undefined
-        ? await this.#client.complete(this.#seal)
-        : await this.#client.complete(this.#pending.shares, this.#pending.terms);
+      proof.kind === 'key'
+        ? await this.#client.complete(proof.seal)
+        : await this.#client.complete(proof.pending.shares, proof.pending.terms);
     const { clusterId, key, certificate, authority, membersAtJoin } = joined;
     return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, membersAtJoin } };
   }
@@ -161,7 +161,7 @@ export class Joining {
    * @throws BarrierError, StoreError; another error when the node stops
    */
   async unseal(barrier: Barrier): Promise<void> {
-    const shares = this.#pending?.shares.given ?? [];
+    const shares = this.#proof.kind === 'shares' ? this.#proof.pending.shares.given : [];
     if (shares.length === 0) return;
     for (const endMs = performance.now() + recordsWithinMs; ; await pause(retryMs, undefined, { signal: this.#ending })) {
       try {

@@ -51,20 +51,16 @@ export async function raftTarget<T>(config: Config, use: (target: MigrationTarge
 /** @throws StartError that says how to go on; StorageFailed if the disk fails */
 async function withStorage(directory: DataDirectory, { raft }: Config, use: (storage: Storage) => Promise<void>): Promise<void> {
   const { promise: failing, reject } = Promise.withResolvers<never>();
-  let failure: Error | undefined;
   const storage = await directory.openStorage({
     ...{ raft, observer: noObserver, events: new MemberEvents() },
-    onFatal: (error) => {
-      failure = error;
-      reject(error);
-    },
+    onFatal: reject,
   });
   try {
     await Promise.race([use(storage), failing]);
     await storage.stop();
   } catch (error) {
     await storage.stop().catch(() => undefined); // the first error is the cause
-    if (failure !== undefined) throw failure;
+    await Promise.race([failing, undefined]); // a failure of the disk explains all other errors
     if (!(error instanceof StoreError)) throw error;
     throw new StartError(`the migration has ended: empty ${directory.path}, and run it again: ${error.message}`);
   }

@@ -9,6 +9,7 @@ import {
   SecondaryDesk,
   type Storage,
 } from '@transitd/cluster';
+import { sharedRun } from '@transitd/event-loop';
 import { type Logger, type RecordClock, reasonOf } from '@transitd/process';
 import {
   fenceMsMax,
@@ -87,8 +88,8 @@ export class ClusterReplication {
   readonly #secondary: SecondarySide;
   readonly #link: LinkToPrimary;
   readonly #promotion: PromotionControl<Promotion>;
-  #isMeasuring = false;
-  #isUpdating = false;
+  readonly #measuring = sharedRun(() => this.#measureDigest());
+  readonly #updating = sharedRun(() => this.#tryUpdate());
   #isClosed = false;
 
   constructor(role: ReplicationRole, options: ClusterReplicationOptions) {
@@ -152,13 +153,7 @@ export class ClusterReplication {
 
   /** Starts and ends connections as the state of this node requires: after each change, and from time to time. */
   tick(): void {
-    if (this.#isUpdating || this.#isClosed) return;
-    this.#isUpdating = true;
-    this.#update()
-      .catch((error: unknown) => this.#log.warn({ reason: reasonOf(error) }, 'replication could not start; it tries again'))
-      .finally(() => {
-        this.#isUpdating = false;
-      });
+    if (!this.#isClosed) void this.#updating();
   }
 
   /** The newest heartbeat of the primary that this node has heard. */
@@ -338,6 +333,14 @@ export class ClusterReplication {
     this.tick();
   }
 
+  async #tryUpdate(): Promise<void> {
+    try {
+      await this.#update();
+    } catch (error) {
+      this.#log.warn({ reason: reasonOf(error) }, 'replication could not start; it tries again');
+    }
+  }
+
   async #update(): Promise<void> {
     const role = this.#role;
     const { state } = role;
@@ -346,7 +349,7 @@ export class ClusterReplication {
     this.#promotion.noteTerm();
     if (isUnsealed) await Promise.all([this.reports.refresh(), this.#succession.refresh()]);
     if (isUnsealed && role.isActive && state.fenceMs !== undefined) await this.fence.activated(role.term);
-    this.#measureDigest(state);
+    if (!this.#knowsDigest(state)) void this.#measuring();
     if (isUnsealed && state.role === 'primary') await this.material.tick();
     if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#port.open();
     else this.#port.close();
@@ -364,20 +367,18 @@ export class ClusterReplication {
     }
   }
 
-  /** After a start or a replaced state, begins to compute the digest of the replicated records, so that digests can be compared. */
-  #measureDigest({ epochs, role }: ReplicationState): void {
-    const { machine } = this.#storage;
-    const isKnown = machine.scopeDigestAt(this.#primary.position()) !== undefined;
-    if (isKnown || this.#isMeasuring || (epochs.length === 0 && role !== 'primary')) return;
-    this.#isMeasuring = true;
-    machine
-      .measureScope()
-      .catch((error: unknown) =>
-        this.#log.warn({ reason: reasonOf(error) }, 'the digest of the replicated records could not be computed'),
-      )
-      .finally(() => {
-        this.#isMeasuring = false;
-      });
+  /** Whether the digest of the replicated records is known. After a start or a replaced state it is computed. */
+  #knowsDigest({ epochs, role }: ReplicationState): boolean {
+    const hasRecords = epochs.length > 0 || role === 'primary';
+    return !hasRecords || this.#storage.machine.scopeDigestAt(this.#primary.position()) !== undefined;
+  }
+
+  async #measureDigest(): Promise<void> {
+    try {
+      await this.#storage.machine.measureScope();
+    } catch (error) {
+      this.#log.warn({ reason: reasonOf(error) }, 'the digest of the replicated records could not be computed');
+    }
   }
 }
 

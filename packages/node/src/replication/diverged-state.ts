@@ -169,17 +169,21 @@ export class DivergedState {
     // Records of a backup have the indexes at which they were staged.
     const restoredAt = replication?.restoredAt ?? 0;
     const written: LostChange[] = [];
-    let after: string | undefined;
-    for (;;) {
-      const { paths, next } = await machine.paths({ prefix: '', limit: pageSize, ...(after !== undefined && { after }) });
+    for await (const paths of pathsOf(machine))
       for (const path of paths) {
         const revision = Math.max(machine.getSync(path)?.revision ?? 0, restoredAt);
         if (revision > point && !(replication !== undefined && isLocal(replication, path)))
           written.push({ path, index: revision });
       }
-      if (next === undefined) return written;
-      after = next;
-    }
+    return written;
+  }
+}
+
+async function* pathsOf(machine: Storage['machine']): AsyncGenerator<readonly string[]> {
+  const query = { prefix: '', limit: pageSize };
+  for (let page = await machine.paths(query); ; page = await machine.paths({ ...query, after: page.next })) {
+    yield page.paths;
+    if (page.next === undefined) return;
   }
 }
 

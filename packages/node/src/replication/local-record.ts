@@ -18,9 +18,10 @@ export class LocalRecord<T extends object> {
   readonly #place: RecordPlace<T>;
   readonly #unwatch: () => void;
   #present: T | undefined;
-  #changes = 0;
-  /** The number of changes before the read of `present`; undefined before the first read. */
-  #readAfter: number | undefined;
+  /** Number of changes that `present` may lack; the record that was there at first counts as one. */
+  #changes = 1;
+  /** The number of changes before the read of `present`. */
+  #readAfter = 0;
 
   constructor(place: RecordPlace<T>) {
     this.#place = place;

@@ -49,7 +49,8 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   readonly #wakers = new Set<() => void>();
   /** The requests that wait, oldest first, each with the time when it began to. */
   readonly #waiting = new Set<{ readonly sinceMs: number }>();
-  #term: number | undefined;
+  /** The term in which the absence of secondaries was noted. */
+  #term = 0;
   #counts = { refused: 0, late: 0, degraded: 0 };
 
   constructor(role: ReplicationRole, options: MaterialConfirmationOptions) {

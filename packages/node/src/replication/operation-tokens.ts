@@ -27,10 +27,10 @@ const path = 'core/replication/operation-token';
 export class OperationTokens {
   readonly #store: Pick<Store, 'get' | 'commit'>;
   readonly #clock: Pick<RecordClock, 'dueMs' | 'utcMs'>;
-  /** Hash of a token with which a change is being made, such as a promotion that waits. */
-  #changing: string | undefined;
-  /** Hash of a token with which a change was made. */
-  #used: string | undefined;
+  /** Hashes of the tokens with which a change is being made, such as a promotion that waits. */
+  readonly #changing = new Set<string>();
+  /** Hashes of the tokens with which a change was made. */
+  readonly #used = new Set<string>();
 
   /** @param store - the records in plaintext */
   constructor(store: Pick<Store, 'get' | 'commit'>, clock: Pick<RecordClock, 'dueMs' | 'utcMs'>) {
@@ -55,11 +55,11 @@ export class OperationTokens {
   async use<T>(token: string, use: 'reads' | 'changes', task: () => Promise<T>): Promise<T> {
     await this.#require(token);
     const hash = hashOf(token);
-    if (this.#used === hash) throw invalid(); // by another request, while the record was read
+    if (this.#used.has(hash)) throw invalid(); // by another request, while the record was read
     if (use === 'reads') return task();
-    if (this.#changing === hash)
+    if (this.#changing.has(hash))
       throw new ReplicationError('operation_token', 'a change is being made with this operation token: wait until it ends');
-    this.#changing = hash;
+    this.#changing.add(hash);
     try {
       const result = await task();
       await this.#forget(hash);
@@ -68,14 +68,14 @@ export class OperationTokens {
       if (error instanceof StoreError && error.code === 'outcome_unknown') await this.#forget(hash);
       throw error;
     } finally {
-      if (this.#changing === hash) this.#changing = undefined;
+      this.#changing.delete(hash);
     }
   }
 
   /** Ends a token. @throws ReplicationError `operation_token`; StoreError */
   async delete(token: string): Promise<void> {
-    let deleted: number | undefined;
-    while (deleted === undefined) deleted = await writeLocal(this.#store, { path, value: null }, await this.#require(token));
+    const isDeleted = await this.#deleteAt(await this.#require(token));
+    if (!isDeleted) await this.delete(token); // another one may have replaced it
   }
 
   /** Returns the revision of the record of a valid token. */
@@ -84,22 +84,29 @@ export class OperationTokens {
     const record = stored && decode(stored.value);
     const hash = hashOf(token);
     const isValid = record !== undefined && isOperationToken(token) && isSame(record.hash, hash);
-    if (stored === undefined || !isValid || this.#clock.utcMs() >= record.expiresMs || this.#used === hash) throw invalid();
+    if (stored === undefined || !isValid || this.#clock.utcMs() >= record.expiresMs || this.#used.has(hash)) throw invalid();
     return stored.revision;
   }
 
   /** Deletes the record of a token that was used. If that fails, this node refuses it until it restarts, and others until it expires. */
   async #forget(hash: string): Promise<void> {
-    this.#used = hash;
+    this.#used.add(hash);
     try {
-      for (let deleted: number | undefined; deleted === undefined; ) {
-        const stored = await this.#store.get(path);
-        if (stored === undefined || decode(stored.value)?.hash !== hash) return;
-        deleted = await writeLocal(this.#store, { path, value: null }, stored.revision);
-      }
+      await this.#deleteRecordOf(hash);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
     }
+  }
+
+  async #deleteRecordOf(hash: string): Promise<void> {
+    const stored = await this.#store.get(path);
+    if (stored === undefined || decode(stored.value)?.hash !== hash) return;
+    if (!(await this.#deleteAt(stored.revision))) await this.#deleteRecordOf(hash);
+  }
+
+  /** Deletes the record, unless it has another revision; returns whether it did. */
+  async #deleteAt(revision: number): Promise<boolean> {
+    return (await writeLocal(this.#store, { path, value: null }, revision)) !== undefined;
   }
 }
 

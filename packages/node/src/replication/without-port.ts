@@ -1,15 +1,9 @@
 // Replication on a node without `cluster_addr`: no other cluster can reach it.
 
 import type { Barrier } from '@transitd/barrier';
-import type { Engine, Storage } from '@transitd/cluster';
-import { type Fence, refusalWithoutPort } from '@transitd/replication';
+import type { Engine } from '@transitd/cluster';
 import { type SecondaryConfirmation, TransitError } from '@transitd/transit-engine';
 import { acknowledgePath } from './acknowledge-setting.ts';
-
-/** Refuses the writes of a cluster that others may follow or replace without this node noticing. */
-export const fenceWithoutPort = ({ machine }: Pick<Storage, 'machine'>): Fence => ({
-  refusal: (transaction) => refusalWithoutPort(machine.replication, transaction),
-});
 
 /** No secondary confirms key material that such a node makes. */
 export function unreachedSecondaries(

@@ -6,7 +6,7 @@ import { ReportStreams } from './report-streams.ts';
 interface AskingMember {
   readonly reporter: Pick<NodeReporter, 'report'>;
   readonly engine: Storage | OutsideEngine;
-  readonly peers: Pick<Peers, 'membershipList' | 'reportOf'> | undefined;
+  readonly peers: Pick<Peers, 'membershipList' | 'reportOf'>;
 }
 
 type AskingHost = Pick<ReportingHost, 'config'> & { readonly api: { readonly url: string } };
@@ -42,7 +42,7 @@ export class ClusterReports {
     const { engine, peers } = this.#member;
     const voters = engine.kind === 'raft' ? votersOf(engine.driver.consensus().conf) : [];
     const ownId = engine.status().nodeId;
-    const listed = peers?.membershipList.members ?? [];
+    const listed = peers.membershipList.members;
     const nodes = await Promise.all(
       listed.some(({ id }) => id === ownId)
         ? listed.map(async ({ id, name, apiAddress, clusterAddress }): Promise<MemberView> => {
@@ -59,7 +59,7 @@ export class ClusterReports {
     ownId: NodeId,
   ): Promise<Pick<MemberView, 'error' | 'report'>> {
     const { reporter, peers } = this.#member;
-    if (id === ownId || peers === undefined) return { report: await reporter.report() };
+    if (id === ownId) return { report: await reporter.report() };
     try {
       return { report: await peers.reportOf(id, reportMsMax) };
     } catch (error) {

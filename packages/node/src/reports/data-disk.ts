@@ -1,5 +1,6 @@
 import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
+import { sharedRun } from '@transitd/event-loop';
 
 /** Space of a file system, in bytes. */
 export interface DiskSpaceView {
@@ -20,7 +21,7 @@ const waitMsDefault = 300;
 export class DataDisk {
   readonly #folder: string;
   readonly #ask: (folder: string) => Promise<StatsFs>;
-  #asked: Promise<DiskSpaceView | undefined> | undefined;
+  readonly #reading = sharedRun(() => this.#read());
 
   constructor(folder: string, ask: (folder: string) => Promise<StatsFs> = statfs) {
     this.#folder = folder;
@@ -29,12 +30,9 @@ export class DataDisk {
 
   /** Returns the space; undefined if the file system does not report it within this time. */
   space(waitMs = waitMsDefault): Promise<DiskSpaceView | undefined> {
-    this.#asked ??= this.#read().finally(() => {
-      this.#asked = undefined;
-    });
     const { promise: late, resolve } = Promise.withResolvers<undefined>();
     const timer = setTimeout(resolve, waitMs, undefined);
-    return Promise.race([this.#asked, late]).finally(() => clearTimeout(timer));
+    return Promise.race([this.#reading(), late]).finally(() => clearTimeout(timer));
   }
 
   async #read(): Promise<DiskSpaceView | undefined> {

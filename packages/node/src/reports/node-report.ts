@@ -97,7 +97,7 @@ export interface ClusterView {
 export interface ReportedMember {
   readonly health: HealthAnswer;
   readonly engine: Storage | OutsideEngine;
-  readonly peers: Peers | undefined;
+  readonly peers: Peers;
   readonly role: { readonly isActive: boolean; readonly verdict: StateComparison['verdict'] };
   readonly eligibility: { readonly readRole: ReadRole | undefined };
   readonly leadership: { readonly activeSince: Date; readonly changes: readonly LeadershipChange[] };
@@ -178,7 +178,7 @@ export class NodeReporter implements ReportSource {
     const { engine, peers } = this.#member;
     if (id === 0) return '';
     if (id === engine.status().nodeId) return this.#host.config.node_id;
-    return peers?.membershipList.member(id)?.name ?? String(id);
+    return peers.membershipList.member(id)?.name ?? String(id);
   }
 }
 

@@ -17,7 +17,7 @@ import {
   type Random,
   runsWithoutPeers,
 } from '@transitd/raft-core';
-import type { Fence } from '@transitd/replication';
+import { type Fence, refusalWithoutPort } from '@transitd/replication';
 import {
   type CommitResult,
   type Consensus,
@@ -82,7 +82,7 @@ export class RaftEngine implements Storage {
   readonly #reserve: DiskReserve;
   readonly #clock: LeaseClock;
   readonly #leads = Promise.withResolvers<void>();
-  #fence: Fence | undefined;
+  #fence: Fence;
   #stopped: Promise<void> | undefined;
 
   private constructor({ log, machine, reserve, disk }: Opened, options: StorageOptions) {
@@ -91,6 +91,7 @@ export class RaftEngine implements Storage {
     this.machine = machine;
     this.electedWithinMs = 2 * raft.election_timeout;
     this.#reserve = reserve;
+    this.#fence = { refusal: (transaction) => refusalWithoutPort(machine.replication, transaction) };
     this.#clock = new LeaseClock({ leaseMs: raft.lease, onJump: (ms) => events.emit('clockJump', { ms }) });
     this.#leads.promise.catch(() => undefined); // a rejection reaches the callers that await this promise; there may be none
     this.snapshots = new NodeSnapshots({
@@ -114,7 +115,7 @@ export class RaftEngine implements Storage {
       machine,
       diskLow,
       lowDisks: () => membership?.lowDisks(this.driver, diskLow()) ?? [],
-      fenced: (transaction) => this.#fence?.refusal(transaction),
+      fenced: (transaction) => this.#fence.refusal(transaction),
     });
   }
 
@@ -145,7 +146,7 @@ export class RaftEngine implements Storage {
     }
   }
 
-  /** Refuses what this fence refuses from now on. */
+  /** Refuses what this fence refuses from now on. Before this call, what a node without a cluster port refuses. */
   useFence(fence: Fence): void {
     this.#fence = fence;
   }

@@ -10,23 +10,25 @@ function driverWith({ lease }: { readonly lease: boolean }) {
   return { requests, leaseEndMs, readIndex: (done: ReadDone) => void requests.push(done) };
 }
 
+const newClock = (): LeaseClock => new LeaseClock({ leaseMs: 0, onJump: () => undefined });
+
 /** Pauses the process for longer than any lease. */
 const pauseProcess = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 900);
 
 describe('LeaseClock', () => {
   it('holds a lease when the driver does', () => {
-    expect(new LeaseClock({ leaseMs: 0 }).holdsLease(driverWith({ lease: true }))).to.equal(true);
-    expect(new LeaseClock({ leaseMs: 0 }).holdsLease(driverWith({ lease: false }))).to.equal(false);
+    expect(newClock().holdsLease(driverWith({ lease: true }))).to.equal(true);
+    expect(newClock().holdsLease(driverWith({ lease: false }))).to.equal(false);
   });
 
   it('is awake after a pause under a lease', () => {
-    const clock = new LeaseClock({ leaseMs: 0 });
+    const clock = newClock();
     pauseProcess();
     expect(clock.isAwake(driverWith({ lease: true }))).to.equal(true);
   });
 
   it('asks a quorum once after a pause without a lease, and is awake when that confirms the leadership', () => {
-    const clock = new LeaseClock({ leaseMs: 0 });
+    const clock = newClock();
     const driver = driverWith({ lease: false });
     pauseProcess();
     expect([clock.isAwake(driver), clock.isAwake(driver)]).to.deep.equal([false, false]);
@@ -36,7 +38,7 @@ describe('LeaseClock', () => {
   });
 
   it('ticks the driver until it is stopped', async () => {
-    const clock = new LeaseClock({ leaseMs: 0 });
+    const clock = newClock();
     let ticks = 0;
     await new Promise<void>((resolve) => {
       const stop = clock.forDriver.every(1, () => {

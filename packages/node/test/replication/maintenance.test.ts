@@ -32,7 +32,7 @@ describe('the maintenance of a secondary', () => {
     await until(() => west.node.status.state === 'sealed');
     await west.unseal(east.shares);
     await east.node.member?.cluster?.maintain();
-    await until(() => west.node.member?.peers?.canaryUtcMs !== undefined && west.position === east.position);
+    await until(() => west.node.member?.peers.canaryUtcMs !== undefined && west.position === east.position);
     await until(() => west.node.eligibility.replicationStatus?.digest !== undefined);
     await east.node.stop();
 
@@ -44,7 +44,7 @@ describe('the maintenance of a secondary', () => {
       tokens: (await west.store.barrier.store.range({ prefix: 'access/token/' })).records.length,
       canary: await west.read('core/canary'),
     });
-    const [before, canaryUtcMs] = [await seen(), west.node.member?.peers?.canaryUtcMs];
+    const [before, canaryUtcMs] = [await seen(), west.node.member?.peers.canaryUtcMs];
     expect(before).to.include({ key: 1, tokens: 2 });
     laterMs = 40 * dayMs; // all is overdue: the key, the barrier's key and the token
     expect(await west.store.barrier.rotation.isDue(), 'the key of the barrier').to.equal(true);
@@ -56,7 +56,7 @@ describe('the maintenance of a secondary', () => {
     for (const round of ['the first round', 'the second round']) {
       await west.node.maintenance.runActiveTasks();
       await west.node.member?.cluster?.maintain();
-      await until(() => west.node.member?.peers?.canaryUtcMs !== canaryUtcMs); // a round of the node's own may be running
+      await until(() => west.node.member?.peers.canaryUtcMs !== canaryUtcMs); // a round of the node's own may be running
       const { key, term, tokens: left } = await seen();
       // The promotion itself has made a new key of the barrier.
       expect({ key, term, left }, round).to.deep.equal({ key: 2, term: before.term + 1, left: 1 });

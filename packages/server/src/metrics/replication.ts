@@ -105,7 +105,7 @@ function viewOf(node: Node | undefined): View | undefined {
   const replication = node?.member?.replication;
   if (replication === undefined || !node?.active || !takesPart(node.eligibility.replicationStatus)) return undefined;
   const { secondaries, statesSent, primary, fence, material } = replication;
-  return { secondaries, statesSent, primary, fence, material, canaryUtcMs: node.member?.peers?.canaryUtcMs };
+  return { secondaries, statesSent, primary, fence, material, canaryUtcMs: node.member?.peers.canaryUtcMs };
 }
 
 const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);

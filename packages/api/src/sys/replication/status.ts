@@ -95,7 +95,7 @@ function fenceOf({ node, replication }: DrView) {
 
 /** Returns the age of the primary's canary, which each node of a secondary knows; the difference of the clocks is part of it. */
 function canaryAgeMs({ node: { member }, known: { role } }: DrView): number | undefined {
-  const utcMs = member?.peers?.canaryUtcMs;
+  const utcMs = member?.peers.canaryUtcMs;
   return role === 'secondary' && utcMs !== undefined ? Date.now() - utcMs : undefined;
 }
 

@@ -3,8 +3,10 @@ import { systemClock } from '@transitd/process';
 import { memoryStore, type Replica } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { followBarrier } from '../src/member.ts';
-import { openBarrier } from '../src/member-keys.ts';
+import { BaseMember } from '../src/member.ts';
+import { openBarrier } from '../src/open-barrier.ts';
+import { unreachedSecondaries } from '../src/replication/without-port.ts';
+import type { RaftEngine } from '../src/storage/raft-engine.ts';
 
 const [former, present] = ['former', 'present'].map((id, i) => ({ id, key: Buffer.alloc(32, i + 1) }));
 
@@ -36,8 +38,17 @@ describe('the barrier of a node', () => {
   it('is followed first by the seal of the node, then by its services, then by its gateways', () => {
     const followers: string[] = [];
     const follow = (name: string) => ({ follow: () => void followers.push(name), serve: () => void followers.push(name) });
-    const member = { seal: follow('seal'), services: follow('services') } as unknown as Parameters<typeof followBarrier>[0];
-    followBarrier(member, { gateways: follow('gateways') } as unknown as Parameters<typeof followBarrier>[1]);
+    class Member extends BaseMember<RaftEngine> {
+      readonly removed = false;
+      follow(): void {
+        this.followBarrier(unreachedSecondaries(this.engine, this.barrier));
+      }
+    }
+    const [host, opened] = [
+      { gateways: follow('gateways') },
+      { barrier: {}, seal: follow('seal'), services: follow('services') },
+    ] as unknown as ConstructorParameters<typeof Member>;
+    new Member(host, opened).follow();
     expect(followers).to.deep.equal(['seal', 'services', 'gateways']);
   });
 });
