@@ -64,8 +64,9 @@ const listenAddress = z.string().transform((text, context) => {
 /** An address that other nodes connect to: both host and port are required. */
 const peerAddress = z
   .string()
-  .regex(/^(?:\[[0-9a-fA-F:.]+\]|[^:[\]\s/]{1,253}):[1-9]\d{0,4}$/, 'must be an address such as n1.example:8201')
-  .refine((text) => Number(text.slice(text.lastIndexOf(':') + 1)) <= 65_535, 'must have a port up to 65535');
+  .regex(/^(?:\[[0-9a-fA-F:.]+\]|[^:[\]\s/\\@?#%]{1,253}):[1-9]\d{0,4}$/, 'must be an address such as n1.example:8201')
+  .refine((text) => Number(text.slice(text.lastIndexOf(':') + 1)) <= 65_535, 'must have a port up to 65535')
+  .refine((text) => URL.canParse(`wss://${text.replace(/\d+$/, '1')}`), 'must have a host that may stand in a URL');
 
 const tls = z.strictObject({
   cert_file: z.string(),

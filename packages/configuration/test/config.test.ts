@@ -305,6 +305,18 @@ describe('configuration', () => {
       expect(faultsIn(text)).to.equal('configuration: c.yaml:4:5: listeners.0: needs tls or tls_disable: true');
     });
 
+    for (const [address, fault] of [
+      ['n1.example', 'must be an address such as n1.example:8201'],
+      ['n1?:8201', 'must be an address such as n1.example:8201'],
+      ['n1:65536', 'must have a port up to 65535'],
+      ['node-1.0:8201', 'must have a host that may stand in a URL'],
+      ['[1::2::3]:8201', 'must have a host that may stand in a URL'],
+    ] as const)
+      it(`the cluster address ${address}, which no node could connect to`, () => {
+        const text = 'node_id: n1\ndata_dir: /d\nlisteners: [{ address: "127.0.0.1:1", tls_disable: true }]\n';
+        expect(faultsIn(`${text}cluster_addr: "${address}"\n`)).to.include(`c.yaml:4:15: cluster_addr: ${fault}`);
+      });
+
     it('the value of an alias at its anchor', () => {
       const text = 'node_id: n1\ndata_dir: /d\nlisteners: [{ address: "127.0.0.1:1", tls_disable: true }]\n';
       expect(faultsIn(`${text}limits: &x { reads: 0 }\nraft: *x\n`)).to.include('c.yaml:4:14: raft.reads: is not a key');

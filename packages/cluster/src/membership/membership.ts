@@ -194,11 +194,14 @@ function withMember(membership: Membership, node: NodeId, change: (one: Member) 
   return members.every((one, i) => one === membership.members[i]) ? membership : { ...membership, members };
 }
 
-/** Parses `host:port` or `[v6]:port`, as in `Member.clusterAddress`; returns undefined for any other string. */
+/**
+ * Parses `host:port` or `[v6]:port`, as in `Member.clusterAddress`; returns undefined for any other string, and for a host that no URL has:
+ * connections are opened by URL.
+ */
 export function parseHostAndPort(text: string): { readonly host: string; readonly port: number } | undefined {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/@]+)):(\d{1,5})$/.exec(text);
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/\\@?#%]+)):(\d{1,5})$/.exec(text);
   const [host, port] = [match?.[1] ?? match?.[2], Number(match?.[3])];
-  return host === undefined || port < 1 || port > 65_535 ? undefined : { host, port };
+  return host === undefined || port < 1 || !URL.canParse(`wss://${text}`) ? undefined : { host, port };
 }
 
 function isHostAndPort(text: string): boolean {

@@ -156,6 +156,12 @@ describe('host and port', () => {
     ['https://host:1', undefined],
     ['user@host:1', undefined],
     ['host: 1', undefined],
+    ['node-1.0:8201', undefined],
+    ['1.2.3.999:8201', undefined],
+    ['x^y:8201', undefined],
+    ['host?:8201', undefined],
+    ['host\\:8201', undefined],
+    ['[1::2::3]:8201', undefined],
   ] as const)
     it(`of ${address}`, () => expect(parseHostAndPort(address)).to.deep.equal(expected));
 });
