@@ -11,7 +11,7 @@ ARG INSTALL="npm ci --omit=dev --ignore-scripts"
 RUN ${INSTALL}
 # The root of the data volume belongs to the only user that may read it. The node creates its own folder in it.
 RUN install -d -m 0700 -o 65532 -g 65532 /var/lib/transitd
-# Compiles the sources, and the libraries that load on demand, into Node's cache (decision 71), as the user
+# Compiles the sources, and the libraries that load on demand, into Node's cache, as the user
 # that will run them. That user can read the image, not change it. Node has a cache for each set of V8's flags:
 # the flag here is the one that transitd.mjs sets.
 RUN install -d -o 65532 node_modules/.cache/transitd

@@ -1,4 +1,4 @@
-// Builds the console and writes it as a module, so that it ships wherever the server's own sources do (decision 132).
+// Builds the console and writes it as a module, so that it ships wherever the server's own sources do (README.md).
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { build } from 'vite';

@@ -97,7 +97,7 @@ port.on('message', (message: ToGateway) => {
       break;
   }
 });
-// Otherwise Node writes newly compiled code (decision 71) while the thread ends, which took longer than allowed on a busy machine.
+// Otherwise Node writes newly compiled code while the thread ends, which took longer than allowed on a busy machine.
 module.flushCompileCache();
 setInterval(() => services.compareClocks(), clocksMs);
 setInterval(() => reports.report(), reportMs);
