@@ -1,52 +1,18 @@
 // @live
-import { expect } from 'chai';
-import { type LiveEtcd, liveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';
-import { type AuditedServer, startAudited } from '../process/audited-server.ts';
+import { startAudited } from '../process/audited-server.ts';
 import { processMs, Workbench } from '../process/live-server.ts';
-import { isStalled, plaintextsOf, runSuite, type Suite, selecting, waiting } from './conformance.ts';
+import type { Suite } from './conformance.ts';
+import { passes } from './passes.ts';
 
 describe('conformance', () => {
   const bench = new Workbench();
-  let etcd: LiveEtcd | undefined;
-  afterEach(async () => {
-    await bench.clean();
-    await etcd?.stop();
-    etcd = undefined;
-  });
+  afterEach(() => bench.clean());
 
-  for (const suite of ['transit', 'system'] satisfies Suite[]) {
+  for (const suite of ['transit', 'system'] satisfies Suite[])
     it(`passes every ${suite} case except the listed ones, and each listed case really fails`, async function () {
       this.timeout(2 * processMs);
       const audited = await startAudited(bench, { settings: { workers: 1 } });
       await audited.server.log(/a gateway thread listens/);
       await passes(suite, audited);
     });
-
-    it(`passes the same ${suite} cases with its records in etcd`, async function () {
-      this.timeout(2 * processMs);
-      etcd = await liveEtcd();
-      await passes(suite, await startAudited(bench, { etcd }), { mayStall: true });
-    });
-  }
-
-  /** @param mayStall - cases may fail because a process was not scheduled for seconds; these cases run once more */
-  async function passes(suite: Suite, { server, rootToken, auditFile }: AuditedServer, { mayStall = false } = {}): Promise<void> {
-    server.secrets.add('the root token', rootToken);
-    for (const plaintext of plaintextsOf(suite)) server.secrets.add('a plaintext of a case', plaintext);
-    const target = { url: server.url, token: rootToken, auditFile };
-    const first = await runSuite(suite, target);
-    const stalled = mayStall ? first.filter(isStalled).map(({ id }) => id) : [];
-    const again = stalled.length > 0 ? await runSuite(suite, { ...target, args: selecting(suite, stalled) }) : [];
-    const outcomes = first.map((outcome) => again.find(({ id }) => id === outcome.id) ?? outcome);
-    const list = waiting(suite);
-    const failed = outcomes.filter(({ passed }) => !passed);
-    const unexpected = failed.filter(({ id }) => !list.has(id)).map(({ id, detail }) => `${id}: ${detail}`);
-    expect(unexpected, 'cases that fail and are not listed').to.deep.equal([]);
-    const failedIds = new Set(failed.map(({ id }) => id));
-    expect(
-      [...list.keys()].filter((id) => !failedIds.has(id)),
-      'listed cases that do not fail: take them off the list',
-    ).to.deep.equal([]);
-    console.log(`      ${suite}: ${outcomes.length - failed.length} of ${outcomes.length} cases pass, ${failed.length} wait`);
-  }
 });

@@ -41,7 +41,7 @@ export const blockRows: readonly BlockRow[] = [
   { page: 'docs/cluster-operations.md', blocks: 3, ranBy: 'test/docs/operations.test.ts' },
   { page: 'docs/command-line.md', blocks: 17, notRun: syntax },
   { page: 'docs/containers.md', blocks: 4, notRun: container },
-  { page: 'docs/etcd.md', blocks: 7, ranBy: 'test/docs/etcd.test.ts' },
+  { page: 'docs/etcd.md', blocks: 7, ranBy: 'test/cluster/docs/etcd.test.ts' },
   {
     page: 'docs/first-steps.md',
     blocks: 6,

@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { Node } from '../../packages/node/src/node.ts';
 import { prepareDev } from '../../packages/server/src/dev.ts';
+import { playsAll } from '../runs.ts';
 import { base64, processMs, Workbench } from './live-server.ts';
 
 const filesIn = (folder: string): string[] =>
@@ -44,7 +45,7 @@ describe('a damaged data directory', () => {
     const files = filesIn(join(sound, 'data')).filter((name) => !/(^|\/)(lock|LOCK|LOG|LOG\.old|ballast)(\/|$)/.test(name));
     const damages: { what: string; apply(folder: string): void }[] = files.flatMap((name) => {
       const used = usedBytes(join(sound, 'data', name));
-      const places = [0.1, 0.5, 0.9].map((share) => Math.floor(used * share));
+      const places = (playsAll ? [0.1, 0.5, 0.9] : [0.5]).map((share) => Math.floor(used * share));
       return [
         ...places.map((at) => ({
           what: `${name}: bit flipped at ${at}`,
@@ -54,7 +55,7 @@ describe('a damaged data directory', () => {
         { what: `${name}: removed`, apply: (folder: string) => rmSync(join(folder, name)) },
       ];
     });
-    expect(damages.length).to.be.greaterThan(15);
+    expect(files).to.have.length.at.least(5);
 
     let refused = 0;
     for (const { what, apply } of damages) {

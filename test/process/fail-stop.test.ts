@@ -30,7 +30,22 @@ async function writeUntilGone(server: LiveServer, name: string): Promise<Load> {
 
 describe('fail-stop', () => {
   const bench = new Workbench();
+  const first = new Workbench();
+  let initialized: string;
+  before(async function () {
+    this.timeout(processMs);
+    initialized = first.folder();
+    await (await first.start({ dataDir: initialized })).stop();
+  });
   afterEach(() => bench.clean());
+  after(() => first.clean());
+
+  /** Returns a folder with the data of a node that has been initialized and stopped. */
+  const started = (): string => {
+    const dataDir = bench.folder();
+    execFileSync('cp', ['-pR', `${initialized}/.`, dataDir]); // with the modes: copies that others can read are refused
+    return dataDir;
+  };
 
   const expectAllThere = async (server: LiveServer, keys: readonly string[]): Promise<void> => {
     const missing: string[] = [];
@@ -64,8 +79,7 @@ describe('fail-stop', () => {
   ]) {
     it(`exits with 74 on an error at ${failpoint} and keeps every acknowledged write`, async function () {
       this.timeout(processMs);
-      const dataDir = bench.folder();
-      await (await bench.start({ dataDir })).stop();
+      const dataDir = started();
       const failing = await bench.start({ dataDir, env: { TRANSITD_FAILPOINTS: `${failpoint}=error:12` } });
       const { acknowledged } = await endsWithoutFalsePromise(failing);
       await expectAllThere(await bench.start({ dataDir }), acknowledged);
@@ -74,8 +88,7 @@ describe('fail-stop', () => {
 
   it('exits with 74 if files may not grow any further (ulimit -f)', async function () {
     this.timeout(processMs);
-    const dataDir = bench.folder();
-    await (await bench.start({ dataDir })).stop();
+    const dataDir = started();
     // 512-byte blocks: enough for a start, but not for many megabytes of log. Node ignores SIGXFSZ, so writes fail with EFBIG.
     const limited = await bench.start({ dataDir, wrapper: ['sh', '-c', 'ulimit -f 9000; exec "$@"', 'sh'] });
     // A few large writes use most of the space; the later writes use the rest, and the test looks for these later writes.

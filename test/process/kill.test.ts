@@ -1,11 +1,12 @@
 // kill -9 at any moment loses no acknowledged write.
 import { expect } from 'chai';
 import { until } from '../../packages/process/test/until.ts';
+import { playsAll } from '../runs.ts';
 import { safety } from '../safety.ts';
 import { base64, type LiveServer, processMs, Workbench } from './live-server.ts';
 import { planted } from './secret-watch.ts';
 
-const kills = 20;
+const kills = playsAll ? 20 : 6;
 const writers = 8;
 
 describe('kill -9 under load', () => {

@@ -42,7 +42,7 @@ export class PlainRoutes {
         second === undefined || isParam(second) || second === text;
       for (const { parts } of branch.patterns) {
         const [, second] = parts;
-        if (second === undefined || isParam(second)) continue;
+        if (second === undefined || isParam(second) || branch.bySecond.has(second)) continue;
         const matching = branch.patterns.filter((pattern) => hasSecond(pattern, second));
         branch.bySecond.set(second, matching);
       }

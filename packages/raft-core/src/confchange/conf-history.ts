@@ -15,6 +15,8 @@ export interface ConfAt {
 export class ConfHistory {
   /** Ascending and never empty; the first one is the configuration of the base. */
   #confs: ConfAt[];
+  /** What `everyone` returned since the last change: it is asked on every tick. */
+  #everyone: readonly NodeId[] | undefined;
 
   constructor(base: ConfAt, later: readonly ConfAt[]) {
     this.#confs = [];
@@ -23,7 +25,9 @@ export class ConfHistory {
 
   /** The configuration in force. */
   get newest(): ConfAt {
-    return this.asOf(Number.POSITIVE_INFINITY);
+    const newest = this.#confs.at(-1);
+    invariant(newest !== undefined, 'a configuration is known from the base on', {});
+    return newest;
   }
 
   append({ index, conf }: ConfAt): void {
@@ -31,6 +35,7 @@ export class ConfHistory {
     invariant(flaw === undefined, 'a configuration is well-formed', { index, flaw });
     invariant(index > (this.#confs.at(-1)?.index ?? -1), 'configuration entries ascend', { index });
     this.#confs.push({ index, conf });
+    this.#everyone = undefined;
   }
 
   /** Drops the configurations of the superseded entries, from `index` on. Returns how many configurations were dropped. */
@@ -39,6 +44,7 @@ export class ConfHistory {
     invariant(kept.length > 0, 'the base is never rolled back', { index });
     const count = this.#confs.length - kept.length;
     if (count > 0) this.#confs = kept;
+    this.#everyone = undefined;
     return count;
   }
 
@@ -56,8 +62,8 @@ export class ConfHistory {
 
   /** Returns every node that any configuration since the base names, ascending. */
   everyone(): readonly NodeId[] {
-    const ids = new Set(this.#confs.flatMap(({ conf }) => [...membersOf(conf)]));
-    return [...ids].sort((a, b) => a - b);
+    this.#everyone ??= [...new Set(this.#confs.flatMap(({ conf }) => [...membersOf(conf)]))].sort((a, b) => a - b);
+    return this.#everyone;
   }
 
   /** Returns how many configurations belong to entries above `index` that are not below `from`. */
@@ -69,6 +75,7 @@ export class ConfHistory {
   compact(index: LogIndex): void {
     const first = this.asOf(index);
     this.#confs = this.#confs.slice(this.#confs.indexOf(first));
+    this.#everyone = undefined;
   }
 
   checkInvariants(lastIndex: LogIndex): void {

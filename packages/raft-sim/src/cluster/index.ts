@@ -1,4 +1,4 @@
-export { Coverage, type CoverageEvent, coverageEvents, extraCoverageEvents } from './checks/coverage.ts';
+export { Coverage, type CoverageEvent, coverageEvents } from './checks/coverage.ts';
 export { formatLine, Trace, type TraceLine } from './checks/trace.ts';
 export { holds, Violation } from './checks/violation.ts';
 export { type Action, actionKinds, configOf, type Profile, type SimConfig } from './config/config.ts';

@@ -17,18 +17,32 @@ function walked(keys: readonly string[], { sizeOf = () => 0, check = () => undef
   const sorted = [...new Set(keys)].sort(comparePaths);
   const counts = { walked: 0, requests: 0 };
   const range = async ({ key, end = '', limit = 0, revision = 7 }: EtcdRangeRequest) => {
-    const found = sorted.filter((one) => comparePaths(one, key) >= 0 && comparePaths(one, end) < 0);
-    counts.walked += found.length;
+    const [from, to] = [placeOf(sorted, key), placeOf(sorted, end)];
+    counts.walked += to - from;
     counts.requests += 1;
-    const rows = found.slice(0, limit).map((one) => ({ key: one, value: blank.subarray(0, sizeOf(one)), ...unused }));
+    const rows = sorted
+      .slice(from, Math.min(to, from + limit))
+      .map((one) => ({ key: one, value: blank.subarray(0, sizeOf(one)), ...unused }));
     check(
       rows.reduce((sum, { value }) => sum + value.length, 0),
       rows.map((row) => row.key),
     );
-    return { revision, rows, more: found.length > limit };
+    return { revision, rows, more: to - from > limit };
   };
   return { etcd: { range }, sorted, counts };
 }
+
+/** Returns how many of the sorted keys come before this one. */
+function placeOf(sorted: readonly string[], key: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (comparePaths(sorted[middle] ?? '', key) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 const mebibyte = 1024 * 1024;
 const blank = new Uint8Array(mebibyte);
 const unused = { createRevision: 1, modRevision: 1, version: 1 };

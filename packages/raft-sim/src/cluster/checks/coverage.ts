@@ -93,7 +93,7 @@ const seenEvents = [
 ] as const;
 
 /** The events that the extra faults cause. */
-export const extraCoverageEvents = [
+const extraCoverageEvents = [
   'process killed',
   'power lost after a kill',
   'clock rate changed',

@@ -1,9 +1,9 @@
 // @live
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
-import { type LiveEtcd, liveEtcd } from '../../packages/storage-etcd/test/live-etcd.ts';
-import { processMs } from '../process/live-server.ts';
-import { runBlocks, shellBlocks } from './page.ts';
+import { type LiveEtcd, liveEtcd } from '../../../packages/storage-etcd/test/live-etcd.ts';
+import { runBlocks, shellBlocks } from '../../docs/page.ts';
+import { processMs } from '../../process/live-server.ts';
 
 const page = 'docs/etcd.md';
 
