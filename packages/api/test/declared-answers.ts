@@ -2,7 +2,7 @@ import { type JsonSchema, parsePath, type Verb } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { type Answers, sharedSchemas, wrappingToken } from '../src/operation/answers.ts';
 import type { Route } from '../src/operation/operation.ts';
-import { RouteFinder } from '../src/pipeline/route-finder.ts';
+import { RouteLookup } from '../src/pipeline/route-lookup.ts';
 
 interface Answered {
   readonly status: number;
@@ -11,10 +11,10 @@ interface Answered {
 
 /** Compares successful answers with the schemas that their operations declare. A member that the schema does not name is a fault too. */
 export class DeclaredAnswers {
-  readonly #routes: RouteFinder;
+  readonly #routes: RouteLookup;
 
   constructor(routes: readonly Route[]) {
-    this.#routes = new RouteFinder(routes);
+    this.#routes = new RouteLookup(routes);
   }
 
   /** @throws Error that names each difference */
@@ -23,8 +23,8 @@ export class DeclaredAnswers {
     const url = `/v1/${path}`;
     const parsed = parsePath(url);
     const verb = (method === 'GET' && parsed.query.get('list') === 'true' ? 'LIST' : method === 'PUT' ? 'POST' : method) as Verb;
-    const { operation } = this.#routes.find({ path: parsed, url, verb }, mounts);
-    if (!('answers' in operation)) return;
+    const operation = this.#routes.find({ path: parsed, url, verb }, mounts)?.operation;
+    if (operation === undefined || !('answers' in operation)) return;
     const answer = (operation.answers as Answers)[status] ?? (operation.answers as Answers)['default'];
     const said = answer === undefined ? [`the status ${status} is not declared`] : differences(answer, status, text);
     if (said.length > 0) throw new Error(`the answer of ${method} ${path} differs from its declaration:\n${said.join('\n')}`);

@@ -74,4 +74,8 @@ describe('modules loaded at start', () => {
     expect(packagesWith('server/src/run-server.ts')).to.include('prom-client').and.not.include('commander');
     expect(workspacePackagesWith('server/src/run-server.ts')).to.include('api').and.not.include('client').and.not.include('cli');
   });
+
+  it('do not include express for a gateway thread', () => {
+    expect(packagesWith('server/src/gateway-thread.ts')).to.include('zod').and.not.include('express');
+  });
 });

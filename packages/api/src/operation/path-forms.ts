@@ -45,25 +45,30 @@ function splitAs(parts: readonly string[], segments: readonly string[]): readonl
   return parts.map((_, index) => textAt(index));
 }
 
-/** Returns the parameters in a path as they are written; undefined if the path does not match the parts of a route. */
-export function paramsOf(parts: readonly string[], segments: readonly string[]): Params | undefined {
-  const texts = splitAs(parts, segments);
-  return texts && Object.fromEntries(parts.flatMap((part, at) => (isParam(part) ? [[paramIn(part), texts[at] ?? '']] : [])));
+/** A route and the parts of its path. */
+export interface Pattern {
+  readonly route: Route;
+  readonly parts: readonly string[];
 }
 
-/** Returns the parameters in their canonical form. */
-export function canonicalParams({ names }: Route, params: Params): Params {
-  if (names === undefined) return params;
-  return Object.fromEntries(
-    Object.entries(params).map(([name, written]) => [name, names[name as ParamName]?.(written) ?? written]),
+export const patternOf = (route: Route): Pattern => ({ route, parts: route.path.split('/') });
+
+/** Returns the parameters in their canonical form; undefined if the route does not match the path or does not accept its parameters. */
+export function paramsOf({ route, parts }: Pattern, segments: readonly string[]): Params | undefined {
+  const texts = splitAs(parts, segments);
+  if (texts === undefined) return undefined;
+  const form = (name: ParamName, text = ''): string => route.names?.[name]?.(text) ?? text;
+  const params: Params = Object.fromEntries(
+    parts.flatMap((part, at) => (isParam(part) ? [[paramIn(part), form(paramIn(part), texts[at])]] : [])),
   );
+  return route.accepts === undefined || route.accepts(params) ? params : undefined;
 }
 
 /** Looks up the forms of paths without a request: paths in policies, quotas and capability checks. */
 export class PathForms {
   readonly #routes: () => readonly Route[];
   /** Routes whose paths have more than one form; built on first use. */
-  #placed: readonly Placed[] | undefined;
+  #patterns: readonly Pattern[] | undefined;
 
   constructor(routes: () => readonly Route[]) {
     this.#routes = routes;
@@ -102,26 +107,17 @@ export class PathForms {
 
   #find(path: string): { readonly route: Route; readonly segments: readonly string[]; readonly params: Params } | undefined {
     const segments = path.split('/');
-    for (const { route, parts } of this.#table()) {
-      const written = paramsOf(parts, segments);
-      if (written === undefined) continue;
-      const params = canonicalParams(route, written);
-      if (route.accepts === undefined || route.accepts(params)) return { route, segments, params };
+    for (const pattern of this.#table()) {
+      const params = paramsOf(pattern, segments);
+      if (params !== undefined) return { route: pattern.route, segments, params };
     }
     return undefined;
   }
 
-  #table(): readonly Placed[] {
-    this.#placed ??= this.#routes()
-      .filter(hasForms)
-      .map((route) => ({ route, parts: route.path.split('/') }));
-    return this.#placed;
+  #table(): readonly Pattern[] {
+    this.#patterns ??= this.#routes().filter(hasForms).map(patternOf);
+    return this.#patterns;
   }
-}
-
-interface Placed {
-  readonly route: Route;
-  readonly parts: readonly string[];
 }
 
 const hasForms = ({ names, operations }: Route): boolean =>

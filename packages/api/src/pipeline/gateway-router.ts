@@ -8,7 +8,7 @@ import { GatewayPipeline, type GatewayPipelineOptions, type GatewayRequest, isCu
 import { asksHealth, healthReply, isProbe } from './health-reply.ts';
 import { errorReply, isRefusal } from './refusals.ts';
 import { checkHead, verbOf } from './request-head.ts';
-import { RouteFinder } from './route-finder.ts';
+import { isLookedUp, RouteLookup } from './route-lookup.ts';
 
 export interface GatewayRouterOptions extends GatewayPipelineOptions {
   readonly routes: readonly Route[];
@@ -28,7 +28,7 @@ const headersPassed = [
 export function createGatewayRouter(options: GatewayRouterOptions): RequestListener {
   const { look, activeStatus, pass, bodyBytesHere } = options;
   const pipeline = new GatewayPipeline(options);
-  const routes = new RouteFinder(options.routes);
+  const lookup = new RouteLookup(options.routes.filter(isLookedUp));
   const passedInARow = new PassedInARow();
 
   const requestOf = (req: IncomingMessage, res: ServerResponse): GatewayRequest | undefined => {
@@ -40,14 +40,13 @@ export function createGatewayRouter(options: GatewayRouterOptions): RequestListe
     if (services === undefined) return undefined;
     const url = req.url ?? '';
     const path = parsePath(url);
-    const match = routes.find({ path, url, verb: verbOf(req, path) }, services.mounts);
-    const { operation } = match;
-    if (!isOfGateway(operation)) {
+    const match = lookup.find({ path, url, verb: verbOf(req, path) }, services.mounts);
+    if (match === undefined || !isOfGateway(match.operation)) {
       passedInARow.passed(req, res);
       return undefined;
     }
     passedInARow.served(req);
-    const request = { ...match, operation, services };
+    const request = { ...match, operation: match.operation, services };
     return isCurrent(services, request) ? request : undefined;
   };
 

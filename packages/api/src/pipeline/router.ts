@@ -2,21 +2,23 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { turns } from '@transitd/event-loop';
 import { namesNamespace, parsePath, RequestError, sendReply } from '@transitd/http';
 import type { Route } from '../operation/operation.ts';
+import { ControlRoutes } from './control-routes.ts';
 import { failureReply } from './failure.ts';
 import { asksHealth, healthReply, isProbe } from './health-reply.ts';
 import { Pipeline } from './pipeline.ts';
 import type { PipelineOptions } from './request.ts';
 import { checkHead, verbOf } from './request-head.ts';
-import { RouteFinder } from './route-finder.ts';
+import { isLookedUp, RouteLookup } from './route-lookup.ts';
 
 export interface RouterOptions extends PipelineOptions {
   readonly routes: readonly Route[];
 }
 
-/** Routes requests below `/v1/`: health from memory, everything else by lookup in the table of routes (decision 113). */
+/** Routes requests below `/v1/`: health from memory, frequent operations by a look-up, the rest with Express (decision 113). */
 export function createRouter(options: RouterOptions): RequestListener {
   const pipeline = new Pipeline(options);
-  const routes = new RouteFinder(options.routes);
+  const lookup = new RouteLookup(options.routes.filter(isLookedUp));
+  const control = new ControlRoutes(options.routes.filter((route) => !isLookedUp(route)));
 
   const route = (req: IncomingMessage, res: ServerResponse): void => {
     checkHead(req);
@@ -27,8 +29,8 @@ export function createRouter(options: RouterOptions): RequestListener {
       return;
     }
     if (namesNamespace(req.headers)) throw new RequestError('namespace_not_found', 'namespace not found');
-    const match = routes.find({ path, url, verb: verbOf(req, path) }, options.node.services?.mounts);
-    void pipeline.serve(req, res, match);
+    const head = { path, url, verb: verbOf(req, path) };
+    void pipeline.serve(req, res, lookup.find(head, options.node.services?.mounts) ?? control.find(head));
   };
 
   const routeOrRefuse = (req: IncomingMessage, res: ServerResponse): void => {
