@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { type Answer, base64, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
-describe('docs/comparison.md', function () {
+describe('the comparison in docs/moving.md', function () {
   this.timeout(processMs);
   const bench = new Workbench();
   let server: LiveServer;

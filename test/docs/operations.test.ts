@@ -10,7 +10,7 @@ import { codeBlocks, shellBlocks } from './page.ts';
 
 const nodes = 'docs/node-operations.md';
 const clusters = 'docs/cluster-operations.md';
-const [audit, backup, monitoring] = ['docs/audit.md', 'docs/backup.md', 'docs/monitoring.md'];
+const [audit, monitoring] = ['docs/audit.md', 'docs/monitoring.md'];
 const main = '/etc/transitd/transitd.yaml';
 
 /** The n-th `sh` block of a page, or of one of its sections. */
@@ -114,9 +114,9 @@ describe('the pages about running a node and a cluster, backups, metrics and aud
 
   it('backs up and restores', async () => {
     await play('n1', 'transitd key create before');
-    expect(await play('n1', block(backup, 0, 'Back up'))).to.include('state.bin');
+    expect(await play('n1', block(nodes, 0, 'Back up'))).to.include('state.bin');
     await play('n1', 'transitd key create after');
-    await play('n1', block(backup, 0, 'Restore'));
+    await play('n1', block(nodes, 0, 'Restore'));
     const names = await play('n1', 'transitd key list');
     expect(names)
       .to.match(/^before$/m)
