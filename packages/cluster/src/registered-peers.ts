@@ -1,5 +1,6 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import type { Barrier } from '@transitd/barrier';
+import { oneAtATime } from '@transitd/event-loop';
 import { freshForIntervals } from '@transitd/health';
 import { LogLimit, reasonOf, systemClock } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
@@ -70,8 +71,8 @@ export class RegisteredPeers implements Peers {
   #isClosed = false;
   /** The open cluster port. */
   #listener: ClusterListener | undefined;
-  /** Ends with the last change of the cluster port; the next change waits for it. */
-  #moving: Promise<void> = Promise.resolve();
+  /** One change of the cluster port at a time. */
+  readonly #exclusively = oneAtATime();
 
   constructor(options: RegisteredPeersOptions) {
     const { host, registry, engine } = options;
@@ -140,12 +141,9 @@ export class RegisteredPeers implements Peers {
    * be in use, and the authority may be missing until the active node has made it.
    */
   update(reports: ReportSource): Promise<void> {
-    this.#moving = this.#moving
-      .then(() => this.#move(reports))
-      .catch((error: unknown) => {
-        this.#logLimit.write('warn', 'cluster port', { reason: reasonOf(error) }, 'could not open the cluster port; retrying');
-      });
-    return this.#moving;
+    return this.#exclusively(() => this.#move(reports)).catch((error: unknown) => {
+      this.#logLimit.write('warn', 'cluster port', { reason: reasonOf(error) }, 'could not open the cluster port; retrying');
+    });
   }
 
   reportOf(id: NodeId, timeoutMs: number): Promise<object> {
@@ -157,8 +155,7 @@ export class RegisteredPeers implements Peers {
     this.#pauses.end();
     this.#freshness.stop();
     this.#client.close();
-    await this.#moving;
-    await this.#leave();
+    await this.#exclusively(() => this.#leave());
   }
 
   /** The role of this node, its term, or the active node has changed. */

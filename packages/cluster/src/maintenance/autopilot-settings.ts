@@ -1,4 +1,4 @@
-import type { Store } from '@transitd/storage-fsm';
+import type { Store, StoredRecord } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { ClusterError } from '../refusals/cluster-error.ts';
 
@@ -43,7 +43,10 @@ const refusal = (message: string): ClusterError => new ClusterError('invalid_req
 
 /** Returns the stored settings, or the defaults. @throws Error for an unknown format; StoreError */
 export async function readSettings(store: Pick<Store, 'get'>): Promise<AutopilotSettings> {
-  const stored = await store.get(path);
+  return settingsIn(await store.get(path));
+}
+
+function settingsIn(stored: StoredRecord | undefined): AutopilotSettings {
   if (stored === undefined) return defaultSettings;
   const read = record.safeParse(JSON.parse(Buffer.from(stored.value).toString('utf8')));
   if (!read.success) throw new Error(`the record ${path} has an unknown format`);
@@ -54,8 +57,9 @@ export async function readSettings(store: Pick<Store, 'get'>): Promise<Autopilot
 /** Stores the given settings; the others stay as they are. @throws ClusterError `invalid_request`, StoreError */
 export async function changeSettings(store: Store, changes: Partial<AutopilotSettings>): Promise<void> {
   for (;;) {
-    const revision = (await store.get(path))?.revision ?? 0;
-    const settings = { ...(await readSettings(store)), ...changes };
+    const stored = await store.get(path);
+    const { revision = 0 } = stored ?? {};
+    const settings = { ...settingsIn(stored), ...changes };
     checkSettings(settings);
     const value = Buffer.from(JSON.stringify({ format, ...settings }));
     const { outcome } = await store.commit({ conditions: [{ path, revision }], writes: [{ path, value }] });

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, X509Certificate } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
 import { isSecondaryId } from '@transitd/replication';
 import { type ClusterAuthority, certify, keyIn, newKey, requestFor } from '../membership/authority.ts';
 import { fingerprintOf, nameByAny } from '../membership/certificate.ts';
@@ -70,7 +70,7 @@ export async function signSecondary(
   });
   const signed = new X509Certificate(certificate);
   const keyHash = createHash('sha256')
-    .update(createPublicKey(signed.publicKey.export({ type: 'spki', format: 'pem' })).export({ type: 'spki', format: 'der' }))
+    .update(signed.publicKey.export({ type: 'spki', format: 'der' }))
     .digest('hex');
   return { certificate, fingerprint: fingerprintOf(signed), keyHash };
 }
