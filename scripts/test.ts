@@ -58,8 +58,9 @@ function writtenBy(task: EndedTask): readonly FileResults[] | undefined {
   return file === undefined ? undefined : readResults(join(root, task.directory, file));
 }
 
-const readResults = (path: string): readonly FileResults[] | undefined =>
-  existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
+function readResults(path: string): readonly FileResults[] | undefined {
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
+}
 
 /** The results of `file` in a run of its own, if it reached its end. */
 function runAgain({ folder, file }: FileResults): readonly FileResults[] {
