@@ -46,47 +46,36 @@ export class CommonAmount {
     return this.#sum(0);
   }
 
-  /** Returns whether an amount is left. Takes nothing, so it wakes no thread: see {@link whenFreed}. */
-  fits(amount: number): boolean {
-    return this.#fits(0, amount, this.#memory.max);
-  }
-
-  /** Takes an amount if it is left. Two threads that try at the same time may both fail where one would fit, never both succeed. */
-  tryTake(amount: number): boolean {
-    return this.#tryTake(0, amount, this.#memory.max);
-  }
-
-  /** Takes an amount even if it is not left. */
-  take(amount: number): void {
-    this.#add(0, amount);
-  }
-
-  giveBack(amount: number): void {
-    this.#give(0, amount);
-  }
-
   /** Amount that all threads have counted to the caller, and to other callers of its group. */
   countedTo(caller: string): number {
     return this.#sum(this.#groupOf(caller));
   }
 
-  /** Returns whether the caller has this amount left of its part. */
-  fitsCaller(caller: string, amount: number): boolean {
-    return this.#fits(this.#groupOf(caller), amount, this.#memory.perCallerMax);
+  // Each of the following methods takes an amount of all, or counts it to one caller, who may have a part of it.
+
+  /** Returns whether an amount is left. Takes nothing, so it wakes no thread: see {@link whenFreed}. */
+  fits(amount: number, caller?: string): boolean {
+    return this.#fits(this.#at(caller), amount);
   }
 
-  /** Counts an amount to a caller, if the caller has not taken its part. */
-  tryCount(caller: string, amount: number): boolean {
-    return this.#tryTake(this.#groupOf(caller), amount, this.#memory.perCallerMax);
+  /** Takes an amount if it is left. Two threads that try at the same time may both fail where one would fit, never both succeed. */
+  tryTake(amount: number, caller?: string): boolean {
+    const at = this.#at(caller);
+    if (!this.#fits(at, amount)) return false;
+    this.#add(at, amount);
+    if (this.#fits(at, 0)) return true;
+    this.giveBack(amount, caller); // with a wake: another thread may have failed because of this attempt
+    return false;
   }
 
-  /** Counts an amount to a caller in any case. */
-  count(caller: string, amount: number): void {
-    this.#add(this.#groupOf(caller), amount);
+  /** Takes an amount even if it is not left. */
+  take(amount: number, caller?: string): void {
+    this.#add(this.#at(caller), amount);
   }
 
-  uncount(caller: string, amount: number): void {
-    this.#give(this.#groupOf(caller), amount);
+  giveBack(amount: number, caller?: string): void {
+    this.#add(this.#at(caller), -amount);
+    this.#wake();
   }
 
   /**
@@ -116,25 +105,18 @@ export class CommonAmount {
     this.#wake();
   }
 
-  #tryTake(at: number, amount: number, max: number): boolean {
-    if (!this.#fits(at, amount, max)) return false;
-    this.#add(at, amount);
-    if (this.#sum(at) <= max) return true;
-    this.#give(at, amount); // with a wake: another thread may have failed because of this attempt
-    return false;
+  /** Returns the place in a row: of the amount of all, or of the caller's group. */
+  #at(caller: string | undefined): number {
+    return caller === undefined ? 0 : this.#groupOf(caller);
   }
 
-  #fits(at: number, amount: number, max: number): boolean {
-    return this.#sum(at) + amount <= max;
+  #fits(at: number, amount: number): boolean {
+    const { max, perCallerMax } = this.#memory;
+    return this.#sum(at) + amount <= (at === 0 ? max : perCallerMax);
   }
 
   #add(at: number, amount: number): void {
     Atomics.add(this.#memory.taken, this.#row * rowLength + at, BigInt(amount));
-  }
-
-  #give(at: number, amount: number): void {
-    this.#add(at, -amount);
-    this.#wake();
   }
 
   #wake(): void {

@@ -75,14 +75,14 @@ export class CallerAmounts {
   fits(caller: string, amount: number): boolean {
     const { ownPerCaller, common } = this.#limit;
     const beyond = excess(this.of(caller), amount, ownPerCaller);
-    return beyond === 0 || common?.fitsCaller(caller, beyond) === true;
+    return beyond === 0 || common?.fits(beyond, caller) === true;
   }
 
   tryTake(caller: string, amount: number): boolean {
     const { ownPerCaller, common } = this.#limit;
     const before = this.of(caller);
     const beyond = excess(before, amount, ownPerCaller);
-    if (beyond > 0 && common?.tryCount(caller, beyond) !== true) return false;
+    if (beyond > 0 && common?.tryTake(beyond, caller) !== true) return false;
     this.#of.set(caller, before + amount);
     return true;
   }
@@ -92,7 +92,7 @@ export class CallerAmounts {
     const { ownPerCaller, common } = this.#limit;
     const before = this.of(caller);
     const beyond = excess(before, amount, ownPerCaller);
-    if (beyond > 0) common?.count(caller, beyond);
+    if (beyond > 0) common?.take(beyond, caller);
     this.#of.set(caller, before + amount);
   }
 
@@ -100,7 +100,7 @@ export class CallerAmounts {
     const { ownPerCaller, common } = this.#limit;
     const left = this.of(caller) - amount;
     const beyond = excess(left, amount, ownPerCaller);
-    if (beyond > 0) common?.uncount(caller, beyond);
+    if (beyond > 0) common?.giveBack(beyond, caller);
     if (left > 0) this.#of.set(caller, left);
     else this.#of.delete(caller);
   }

@@ -44,7 +44,7 @@ describe('the common amount of several threads', () => {
     const main = new CommonAmount(memory, 1);
     new CommonAmount(memory, 0).clear();
     expect(main.taken).to.equal(0);
-    expect([main.tryTake(10), main.tryCount('caller', 3)]).to.deep.equal([true, true]);
+    expect([main.tryTake(10), main.tryTake(3, 'caller')]).to.deep.equal([true, true]);
   });
 
   it('wakes a request that waits on another thread', async () => {

@@ -23,16 +23,16 @@ function takeAndGiveBack(): void {
       if (sum > memory.max) throw new Error(`${sum} are more than ${memory.max}`);
     }
     if (step % 3 === 0) common.giveBack(held.shift() ?? 0);
-    if (common.tryCount('caller', 1)) ofCaller += 1;
+    if (common.tryTake(1, 'caller')) ofCaller += 1;
     mostOfCaller = Math.max(mostOfCaller, ofCaller);
     if (step % 5 === 0 && ofCaller > 0) {
-      common.uncount('caller', 1);
+      common.giveBack(1, 'caller');
       ofCaller -= 1;
     }
     if (step === 1000 && isEndless) parentPort?.postMessage('begun');
   }
   for (const amount of held) common.giveBack(amount);
-  common.uncount('caller', ofCaller);
+  common.giveBack(ofCaller, 'caller');
   parentPort?.postMessage({ taken, mostOfCaller });
 }
 
