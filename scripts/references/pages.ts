@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { createProgram } from '../../packages/cli/src/program.ts';
 import { commandReference } from '../../packages/cli/src/reference.ts';
 import { configurationReference } from '../../packages/configuration/src/reference.ts';
-import { metricsReference } from '../../packages/server/src/metrics/reference.ts';
 import { indexPage } from '../../site/sections.ts';
 import { apiDocument } from './api-document.ts';
 import { apiReference } from './api-reference.ts';
+import { metricsReference } from './metrics-reference.ts';
 import { titleOf } from './title-of.ts';
 
 const docs = join(import.meta.dirname, '../../docs');

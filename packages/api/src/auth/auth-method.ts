@@ -7,11 +7,10 @@ import {
   none,
   type OpenOperation,
   type OperationDescription,
-  type Result,
   type Route,
-  type TypedCall,
   withFields,
 } from '../operation/operation.ts';
+import type { Handler } from '../operation/records.ts';
 
 export type AuthType = AuthMount['type'];
 
@@ -22,32 +21,22 @@ export interface MethodContext {
 }
 
 /** The operation of one auth method type at a path. */
-export interface MethodHandler extends OperationDescription {
-  answer(context: MethodContext, call: Call): Reply | Promise<Reply>;
-}
+export type MethodHandler = Handler<MethodContext, FieldSchema>;
 
-/** Makes a handler that receives its declared fields. */
-export function methodHandler<S extends FieldSchema = Record<never, never>>({
-  run,
-  ...description
-}: OperationDescription<S> & { run(context: MethodContext, call: TypedCall<S>): Result }): MethodHandler {
-  const takes = description.takes ?? none<S>();
-  return { ...description, answer: (context, call) => withFields(takes, call, (typed) => run(context, typed)) };
-}
+/** Declares the operation of one auth method type. */
+export const methodHandler = <S extends FieldSchema = Record<never, never>>(
+  declared: OperationDescription<S> & Pick<Handler<MethodContext, S>, 'run'>,
+): Handler<MethodContext, S> => ({ takes: none<S>(), ...declared });
 
 /** Handlers by method type. Types share paths; the type of the method that is enabled at the path selects the handler. */
 export type ByType = Partial<Readonly<Record<AuthType, MethodHandler>>>;
 
-async function selectHandler(
-  services: Services,
-  { path, params }: Call,
-  handlers: ByType,
-): Promise<readonly [MethodHandler, StoredMount]> {
-  const mount = await services.logins.mounts.find(params.method ?? '');
-  if (mount === undefined) throw noHandler(path);
+async function runMethod(services: Services, call: Call, handlers: ByType): Promise<Reply> {
+  const mount = await services.logins.mounts.find(call.params.method ?? '');
+  if (mount === undefined) throw noHandler(call.path);
   const handler = handlers[mount.type];
   if (handler === undefined) throw unsupportedPath();
-  return [handler, mount];
+  return withFields(handler.takes, call, (typed) => handler.run({ services, mount }, typed));
 }
 
 /** Makes an operation of an auth method that needs a token. */
@@ -63,10 +52,7 @@ export function methodOperation(
     capability,
     byType,
     ...more,
-    run: async ({ services }, call) => {
-      const [handler, mount] = await selectHandler(services, call, byType);
-      return handler.answer({ services, mount }, call);
-    },
+    run: ({ services }, call) => runMethod(services, call, byType),
   };
 }
 
@@ -79,10 +65,8 @@ export function loginOperation(byType: ByType): OpenOperation {
     where: 'leader',
     byType,
     run: async (node, call) => {
-      const { services } = node;
-      if (services === undefined) throw unavailable(node);
-      const [handler, mount] = await selectHandler(services, call, byType);
-      return handler.answer({ services, mount }, call);
+      if (node.services === undefined) throw unavailable(node);
+      return runMethod(node.services, call, byType);
     },
   };
 }

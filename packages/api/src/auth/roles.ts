@@ -1,5 +1,5 @@
 import { loginName } from '@transitd/access';
-import { credential, type FieldSchema, text } from '@transitd/http';
+import { credential, text } from '@transitd/http';
 import { issued } from '../operation/answers.ts';
 import type { Route } from '../operation/operation.ts';
 import { appRoles } from './approle.ts';
@@ -36,8 +36,8 @@ const login = loginOperation({
 
 /** Returns the operation on a role of either type. */
 const roleOperation = (operation: 'read' | 'list' | 'write' | 'remove') => ({
-  approle: methodHandler<FieldSchema>(appRoles[operation]),
-  jwt: methodHandler<FieldSchema>(jwtRoles[operation]),
+  approle: appRoles[operation],
+  jwt: jwtRoles[operation],
 });
 
 /** Routes that `approle` and `jwt` share: roles, and the login with a role. */

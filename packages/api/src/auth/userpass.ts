@@ -83,11 +83,11 @@ const wholeUser = ({ method, name }: Params): readonly string[] => [`auth/${meth
 
 /** Routes of users and of the login with a password. */
 export const userpassRoutes: readonly Route[] = [
-  methodRoute('users', { LIST: methodOperation('userpass-list', 'list', { userpass: methodHandler(users.list) }) }),
+  methodRoute('users', { LIST: methodOperation('userpass-list', 'list', { userpass: users.list }) }),
   methodRoute('users/:name', {
-    GET: methodOperation('userpass-read', 'read', { userpass: methodHandler(users.read) }),
-    POST: methodOperation('userpass-write', 'update', { userpass: methodHandler(users.write) }, { sameAs: userPathsIn }),
-    DELETE: methodOperation('userpass-delete', 'delete', { userpass: methodHandler(users.remove) }),
+    GET: methodOperation('userpass-read', 'read', { userpass: users.read }),
+    POST: methodOperation('userpass-write', 'update', { userpass: users.write }, { sameAs: userPathsIn }),
+    DELETE: methodOperation('userpass-delete', 'delete', { userpass: users.remove }),
   }),
   methodRoute('users/:name/password', {
     POST: methodOperation('userpass-password', 'update', { userpass: writePassword }, { sameAs: wholeUser }),

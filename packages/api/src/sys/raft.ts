@@ -5,48 +5,41 @@ import type { Node, RaftMember } from '@transitd/node';
 import { votersOf } from '@transitd/raft-core';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '../operation/operation.ts';
+import { shown } from '../operation/shown.ts';
 import { requireRaft } from './engine.ts';
+
+interface ServerView {
+  readonly member: ReturnType<typeof soleMember>;
+  readonly isLeader: boolean;
+  readonly isVoter: boolean;
+}
+
+const shownServer = shown<ServerView>({
+  node_id: [string, ({ member }) => member.name],
+  id: [string, ({ member }) => String(member.id)],
+  address: [string, ({ member }) => member.clusterAddress],
+  leader: [boolean, ({ isLeader }) => isLeader],
+  protocol_version: [string, () => '3'],
+  voter: [boolean, ({ isVoter }) => isVoter],
+  non_voter: [boolean, ({ member }) => member.nonVoter],
+});
 
 /** Lists the members of the cluster as this node knows them. Works on every node, also without a leader. */
 const configuration = guardedOnSecondary({
   use: 'reads',
   name: 'raft-configuration',
   about: 'Read the cluster members, as this node knows them',
-  answers: answers.data(
-    object({
-      config: object({
-        index: integer,
-        servers: list(
-          object({
-            node_id: string,
-            id: string,
-            address: string,
-            leader: boolean,
-            protocol_version: string,
-            voter: boolean,
-            non_voter: boolean,
-          }),
-        ),
-      }),
-    }),
-  ),
+  answers: answers.data(object({ config: object({ index: integer, servers: list(shownServer.schema) }) })),
   capability: 'read',
   where: 'here',
   run: (node) => {
-    const member = requireRaft(node);
-    const { leader, conf } = member.engine.driver.consensus();
+    const raft = requireRaft(node);
+    const { leader, conf } = raft.engine.driver.consensus();
     const voters = votersOf(conf);
-    const members = member.cluster?.membershipList.members ?? [];
-    const listed = members.length > 0 ? members : [soleMember(node.config, member)];
-    const servers = listed.map(({ id, name, clusterAddress, nonVoter }) => ({
-      node_id: name,
-      id: String(id),
-      address: clusterAddress,
-      leader: leader === id,
-      protocol_version: '3',
-      voter: voters.includes(id),
-      non_voter: nonVoter,
-    }));
+    const members = raft.cluster?.membershipList.members ?? [];
+    const servers = (members.length > 0 ? members : [soleMember(node.config, raft)]).map((member) =>
+      shownServer.json({ member, isLeader: leader === member.id, isVoter: voters.includes(member.id) }),
+    );
     return dataReply({ config: { index: 0, servers } });
   },
 });

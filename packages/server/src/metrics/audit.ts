@@ -6,13 +6,7 @@ import { durationHistogram, type MetricTarget } from './register.ts';
  * Registers the metrics of audit entries. The label `device` is the name of the audit device in the configuration.
  * @param devices - names of the devices: what happens to them counts from 0, so that `increase` sees the first time
  */
-export function registerAuditMetrics({
-  prefix,
-  registers,
-  devices,
-}: MetricTarget & {
-  readonly devices: readonly string[];
-}): AuditObserver {
+export function registerAuditMetrics({ prefix, registers }: MetricTarget, devices: readonly string[]): AuditObserver {
   const labelNames = ['device'] as const;
   const metricsOf = (type: string) => ({
     ms: durationHistogram({

@@ -18,12 +18,7 @@ export interface LoadSources {
 type GatewayFigures = Pick<Gateways, 'running' | 'replaced' | 'answered' | 'passed'>;
 
 /** Registers the metrics of the in-flight limits and of client connections. */
-export function registerLoadMetrics({
-  load: { limits, total, gateways },
-  ...target
-}: MetricTarget & {
-  readonly load: LoadSources;
-}): void {
+export function registerLoadMetrics(target: MetricTarget, { limits, total, gateways }: LoadSources): void {
   const metric = (type: MetricType, name: string, help: string, value: () => number): void =>
     registerRows(target, { name, help, type }, () => [[undefined, value()]]);
   const metricByKind = (type: MetricType, name: string, help: string, rows: () => readonly MetricRow[]): void =>

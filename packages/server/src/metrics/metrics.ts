@@ -72,11 +72,11 @@ export class Metrics {
     for (const name of sumsOfGauges) this.registry.removeSingleMetric(name);
     registerNodeGauges(target, sources.node);
     registerCertificateMetrics(target, sources.node, sources.certificates ?? (() => []));
-    this.audit = registerAuditMetrics({ ...target, devices: sources.auditDevices ?? [] });
+    this.audit = registerAuditMetrics(target, sources.auditDevices ?? []);
     registerClusterMetrics(target, sources.node);
     registerReplicationMetrics(target, sources.node);
     this.observer = registerEvents(target);
-    if (sources.load !== undefined) registerLoadMetrics({ ...target, load: sources.load });
+    if (sources.load !== undefined) registerLoadMetrics(target, sources.load);
     this.requestMs = durationHistogram({
       name: `${prefix}_core_handle_request`,
       help: 'Duration of a request, in milliseconds',

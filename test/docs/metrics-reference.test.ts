@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { exportedMetrics, metricsReference } from '../src/metrics/reference.ts';
+import { exportedMetrics, metricsReference } from '../../scripts/references/metrics-reference.ts';
 
-const docs = new URL('../../../docs/', import.meta.url);
+const docs = new URL('../../docs/', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, docs), 'utf8');
 
 describe('the reference of the metrics', () => {

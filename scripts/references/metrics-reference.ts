@@ -1,7 +1,7 @@
-import { Limits } from '@transitd/api';
-import { Connections } from '@transitd/http';
-import { loadOf } from '../gateways/thread-load.ts';
-import { Metrics } from './metrics.ts';
+import { Limits } from '../../packages/api/src/index.ts';
+import { Connections } from '../../packages/http/src/index.ts';
+import { loadOf } from '../../packages/server/src/gateways/thread-load.ts';
+import { Metrics } from '../../packages/server/src/metrics/metrics.ts';
 
 /** A registered metric. prom-client's types lack `labelNames`. */
 interface Registered {
