@@ -24,7 +24,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   process: [],
   configuration: ['process', 'raft-core', 'barrier', 'access'],
   seals: ['process', 'configuration', 'barrier', 'pkcs11'],
-  http: ['event-loop', 'access', 'storage-fsm'],
+  http: ['event-loop', 'process', 'storage-fsm'],
   cluster: [
     ...[
       'event-loop',

@@ -40,13 +40,10 @@ export { isTokenRoleType, type TokenRole, type TokenRoleChange } from './tokens/
 export { isLoginTokenType, type TokenSettings, type TokenSettingsChange } from './tokens/token-settings.ts';
 export { Tokens, type TokensOptions } from './tokens/tokens.ts';
 export type { WrapInfo, Wrapped, Wrapping } from './tokens/wrapping.ts';
-export { callerGroup, canonicalCidr, checkCidrs, isCidr, plainAddress, withinCidrs } from './values/cidr.ts';
 export { type ClockDispute, type ClockDisputes, noDisputes, type TimeSource } from './values/clock-dispute.ts';
 export { DisputedDates } from './values/disputed-dates.ts';
-export { secondsOf } from './values/duration.ts';
 export { AccessError, type AccessErrorCode, RateLimited } from './values/errors.ts';
 export { changedInert, type InertSettings } from './values/inert-settings.ts';
-export { integerOf } from './values/integer.ts';
 export { isRoleName, loginName } from './values/names.ts';
 export { didYouMean } from './values/nearest-name.ts';
 export { canonicalUrl } from './values/url.ts';

@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
-import { isCidr } from '@transitd/access';
+import { isCidr } from '@transitd/process';
 import { outlastedBy } from '@transitd/raft-core';
 import { z } from 'zod';
 import { httpUrl, seal } from './seal-schema.ts';

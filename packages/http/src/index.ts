@@ -32,6 +32,7 @@ export {
   lease,
   membersOf,
   pathText,
+  type Spellings,
   schemaOf,
   text,
   textMap,

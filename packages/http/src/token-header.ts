@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { secondsOf } from '@transitd/access';
+import { secondsOf } from '@transitd/process';
 import { RequestError } from './reply/request-error.ts';
 
 type Header = IncomingHttpHeaders[string];

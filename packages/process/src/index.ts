@@ -1,8 +1,11 @@
+export { callerGroup, canonicalCidr, commonCidrs, isCidr, plainAddress, withinCidrs } from './address.ts';
 export { type Clock, type RecordClock, systemClock } from './clock.ts';
 export { escapeControls, escapeInJson } from './controls.ts';
 export { leavesCoreFiles, warnOfCoreDumps } from './core-dumps.ts';
+export { secondsOf } from './duration.ts';
 export { endProcess } from './end-process.ts';
 export { exitCode, StartError } from './exit.ts';
+export { integerOf } from './integer.ts';
 export { LogLimit } from './log-limit.ts';
 export type { Logger } from './logger.ts';
 export { type BarrierOperation, type NodeObserver, noObserver } from './node-observer.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
 import type { RecordClock } from '@transitd/process';
+import { commonCidrs, withinCidrs } from '@transitd/process';
 import { pagesBelow, type Store, type Write } from '@transitd/storage-fsm';
 import { displayNameOf } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
@@ -8,7 +9,6 @@ import { loginIdOf } from '../tokens/token.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings } from '../tokens/token-settings.ts';
 import type { Tokens } from '../tokens/tokens.ts';
-import { commonCidrs, withinCidrs } from '../values/cidr.ts';
 import type { ClockDispute } from '../values/clock-dispute.ts';
 import { type DisputedDates, earlierBy } from '../values/disputed-dates.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';

@@ -1,5 +1,6 @@
 import { accessTurns, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
 import type { RecordClock } from '@transitd/process';
+import { withinCidrs } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import { displayNameOf } from '../mounts/auth-mount.ts';
@@ -9,7 +10,6 @@ import { policiesOfGroups } from '../tokens/login-source.ts';
 import { policyNames } from '../tokens/token-policies.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
-import { withinCidrs } from '../values/cidr.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 import { starsMatch } from '../values/glob.ts';
 import { changedInert, type InertSettings } from '../values/inert-settings.ts';

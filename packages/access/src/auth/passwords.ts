@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { FairQueue } from '@transitd/event-loop';
-import { callerGroup } from '../values/cidr.ts';
+import { callerGroup } from '@transitd/process';
 import { AccessError } from '../values/errors.ts';
 
 /** A stored password: scrypt (RFC 7914) of its UTF-8 bytes, with the parameters. */

@@ -1,11 +1,11 @@
 import { NamedLocks } from '@transitd/event-loop';
 import type { Clock } from '@transitd/process';
+import { withinCidrs } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { displayNameOf } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
-import { withinCidrs } from '../values/cidr.ts';
 import { AccessError, invalidRequest } from '../values/errors.ts';
 import { isRoleName, loginName } from '../values/names.ts';
 import { LockOuts } from './lock-outs.ts';

@@ -1,6 +1,5 @@
-import { secondsOf } from '../values/duration.ts';
+import { integerOf, secondsOf } from '@transitd/process';
 import { globMatches } from '../values/glob.ts';
-import { integerOf } from '../values/integer.ts';
 
 /** A parameter value that a policy lists. */
 export type ParameterValue = string | number | boolean;

@@ -1,5 +1,5 @@
 import type { Steps } from '@transitd/event-loop';
-import { secondsOf } from '../values/duration.ts';
+import { secondsOf } from '@transitd/process';
 import { misspelled } from '../values/nearest-name.ts';
 import { bitOf, type CapabilityBits, capabilities, isCapability, legacyPolicyWords } from './capability.ts';
 import { type Document, type Member, PolicyMistake, PolicyMistakes, type Value } from './document.ts';

@@ -2,15 +2,14 @@ import {
   allows,
   allowsItems,
   hasParameterRules,
-  integerOf,
   isDenied,
   isNameDenied,
   type NamePlace,
   type ParameterReading,
   type Principal,
   pageAllowed,
-  withinCidrs,
 } from '@transitd/access';
+import { integerOf, withinCidrs } from '@transitd/process';
 import type { Call, GuardedOperation } from './operation.ts';
 import { readingOf } from './parameter-reading.ts';
 

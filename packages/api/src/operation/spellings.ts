@@ -1,10 +1,11 @@
-import { canonicalCidr, canonicalUrl, type Meaning, plainPolicyText } from '@transitd/access';
-import { type FieldDetail, texts } from '@transitd/http';
+import { canonicalUrl, plainPolicyText } from '@transitd/access';
+import { type FieldDetail, type Spellings, texts } from '@transitd/http';
+import { canonicalCidr } from '@transitd/process';
 import { keyIdDigits, mechanismNamed, saltLengthNamed } from '@transitd/transit-engine';
 
 /** Makes the spellings of a text field from a function that returns the canonical spelling; undefined for an invalid value. */
 const ofText =
-  (canonical: (text: string) => string | undefined): Meaning =>
+  (canonical: (text: string) => string | undefined): Spellings =>
   (value) => {
     const spelled = value === undefined ? undefined : canonical(String(value));
     return spelled === undefined ? [] : [spelled];
@@ -27,7 +28,7 @@ export const keyIdSpellings = ofText(keyIdDigits);
 export const saltLengthSpellings = ofText(saltLengthNamed);
 
 /** The type of the tokens of a login or a token role. A default stands for the type of token that it issues. */
-export const tokenTypeSpellings: Meaning = (value) =>
+export const tokenTypeSpellings: Spellings = (value) =>
   value === 'default' || value === 'default-service' || value === ''
     ? ['default-service', 'default', 'service']
     : value === 'default-batch'
@@ -37,7 +38,7 @@ export const tokenTypeSpellings: Meaning = (value) =>
 const setInType = (type: unknown): string | undefined => /^mldsa-(44|65|87)$/.exec(String(type))?.[1];
 
 /** A key type: `mldsa-44` is the same as `ml-dsa` with the parameter set 44. */
-export const keyTypeSpellings: Meaning = (value, { parameter_set: set }) =>
+export const keyTypeSpellings: Spellings = (value, { parameter_set: set }) =>
   typeof value === 'string' && setInType(value) !== undefined
     ? [value, 'ml-dsa']
     : value === 'ml-dsa' && isSet(set)
@@ -45,7 +46,7 @@ export const keyTypeSpellings: Meaning = (value, { parameter_set: set }) =>
       : [];
 
 /** The name of the type may contain the parameter set. */
-export const parameterSetSpellings: Meaning = (value, { type }) => {
+export const parameterSetSpellings: Spellings = (value, { type }) => {
   const set = setInType(type);
   return (value === undefined || value === '') && set !== undefined ? [set] : [];
 };

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { plainAddress } from '@transitd/access';
 import { type AuditedMount, type AuditWriter, Exchange } from '@transitd/audit';
 import { forwardedByHeader } from '@transitd/cluster';
 import { type JsonSchema, membersOf } from '@transitd/http';
 import { accessorOf, type Node, type Services } from '@transitd/node';
+import { plainAddress } from '@transitd/process';
 import type { Operation } from '../operation/operation.ts';
 import type { PipelineOptions, RouteMatch } from './request.ts';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6, SocketAddress } from 'node:net';
-import { plainAddress, withinCidrs } from '@transitd/access';
 import { callerHeader } from '@transitd/cluster';
+import { plainAddress, withinCidrs } from '@transitd/process';
 import type { PipelineOptions } from './request.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { callerGroup } from '@transitd/access';
 import { leadershipTransferredHeader, NoActiveNode } from '@transitd/cluster';
 import { announcesBody, type Reply, type WorkLimit } from '@transitd/http';
+import { callerGroup } from '@transitd/process';
 import { whereOf } from '../operation/operation.ts';
 import { addressOf } from './caller-address.ts';
 import type { ForwardingLimits } from './limits.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Allowance, callerGroup, type Principal, withinCidrs } from '@transitd/access';
+import type { Allowance, Principal } from '@transitd/access';
 import { AuditError, type Exchange } from '@transitd/audit';
 import { turns } from '@transitd/event-loop';
 import {
@@ -28,6 +28,7 @@ import {
   wrapTtlOf,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
+import { callerGroup, withinCidrs } from '@transitd/process';
 import { StoreError, transactionBytesMax } from '@transitd/storage-fsm';
 import { type Call, type GuardedOperation, type Where, whereOf } from '../operation/operation.ts';
 import { mayRun, withinPage } from '../operation/rights.ts';

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { allows, callerGroup, isDenied } from '@transitd/access';
+import { allows, isDenied } from '@transitd/access';
 import { type Barrier, parseShare, type TokenGeneration, type TokenGenerationStatus } from '@transitd/barrier';
 import {
   any,
@@ -18,6 +18,7 @@ import {
   unavailable,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
+import { callerGroup } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
 import {
   type Call,

@@ -1,4 +1,4 @@
-import { secondsOf } from '@transitd/access';
+import { secondsOf } from '@transitd/process';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { durationText, secondsText } from '../../src/sys/duration-text.ts';

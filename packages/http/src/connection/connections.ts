@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { callerGroup } from '@transitd/access';
+import { callerGroup } from '@transitd/process';
 import type { CommonAmount } from '../limits/common-amount.ts';
 import type { ThreadLimit } from '../limits/thread-limit.ts';
 

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { callerGroup } from '@transitd/access';
+import { callerGroup } from '@transitd/process';
 
 /** Maximum number of pipelined requests read in one event-loop turn: about 10 ms of work. */
 const pipelinedMax = 500;

@@ -1,4 +1,3 @@
-import type { Meaning } from '@transitd/access';
 import { type JsonSchema, object } from './json-schema.ts';
 
 /**
@@ -6,6 +5,14 @@ import { type JsonSchema, object } from './json-schema.ts';
  * `lease` is a duration, or `system` for the node's default, or an empty string for no change. `any` is not converted.
  */
 export type FieldKind = 'bool' | 'int' | 'string' | 'strings' | 'texts' | 'duration' | 'lease' | 'any';
+
+type Scalar = string | number | boolean;
+
+/**
+ * Returns other spellings of a value, the canonical one first; none if it has no other.
+ * @param value - undefined if the field is omitted @param members - the other members, which the spellings may depend on
+ */
+export type Spellings = (value: Scalar | undefined, members: Readonly<Record<string, unknown>>) => readonly Scalar[];
 
 /**
  * Details of a field for the OpenAPI document. The parser ignores these details, except `long`, `trimmed`, `dropsEmpty`, `ignored` and
@@ -31,7 +38,7 @@ export interface FieldDetail {
   /** Value of a new object if the field is omitted; an existing object keeps its value. */
   readonly initial?: string | number | boolean;
   /** Other spellings of a value. Parameter rules of policies compare them too. For a list, the spellings of one item. */
-  readonly spellings?: Meaning;
+  readonly spellings?: Spellings;
   readonly oneOf?: readonly string[];
   readonly min?: number;
   readonly max?: number;

@@ -1,4 +1,4 @@
-import { integerOf, secondsOf } from '@transitd/access';
+import { integerOf, secondsOf } from '@transitd/process';
 import { withWarnings } from '../reply/failure-with-warnings.ts';
 import { RequestError } from '../reply/request-error.ts';
 import type { Field, FieldSchema } from './field.ts';

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import type { WrapInfo } from '@transitd/access';
 
 /** A response as data, until {@link encode} makes its content when it is sent, wrapped or shown. */
 export type Reply = ReplyHead & (EnvelopeContent | ErrorsContent | JsonContent | UnwrappedContent | RawContent);
@@ -90,6 +89,17 @@ export const authReply = (auth: object, warnings: readonly string[], issued?: Re
   status: 200,
   envelope: { data: null, auth, wrapInfo: null, warnings },
 });
+
+/** A wrapping token, and the response that it unwraps. */
+interface WrapInfo {
+  readonly token: string;
+  readonly accessor: string;
+  readonly path: string;
+  readonly createdMs: number;
+  readonly ttlS: number;
+  /** Empty unless the response shows a new token. */
+  readonly wrappedAccessor: string;
+}
 
 /** Returns the reply that is sent instead of a wrapped response. The status of that response is sent when it is unwrapped. */
 export function wrapReply({ token, accessor, path, createdMs, ttlS, wrappedAccessor }: WrapInfo): Reply {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
-import { callerGroup } from '@transitd/access';
+import { callerGroup } from '@transitd/process';
 import { announcesBody } from './announced-body.ts';
 import { endAfterDrain } from './drain.ts';
 import { bodyBytesOf, encode } from './encode.ts';

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { callerGroup, canonicalCidr, isCidr, withinCidrs } from '../../src/index.ts';
+import { callerGroup, canonicalCidr, isCidr, withinCidrs } from '../src/index.ts';
 
 describe('CIDR blocks', () => {
   for (const [text, expected] of [

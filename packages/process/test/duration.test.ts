@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { secondsOf } from '../../src/values/duration.ts';
+import { secondsOf } from '../src/duration.ts';
 
 describe('a duration', () => {
   for (const [text, seconds] of [

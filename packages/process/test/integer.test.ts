@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { integerOf } from '../../src/values/integer.ts';
+import { integerOf } from '../src/integer.ts';
 
 describe('an integer', () => {
   for (const [text, integer] of [
