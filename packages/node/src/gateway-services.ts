@@ -16,13 +16,11 @@ import type { NodeMemory } from './threads/shared/node-memory.ts';
 import { SealFlag } from './threads/shared/seal-flag.ts';
 import { SharedClock } from './threads/shared/shared-clock.ts';
 
-export interface GatewayServicesParts {
-  readonly config: Config;
+/** The memory that a gateway shares with the main thread. */
+interface GatewayMemory {
   readonly memory: NodeMemory;
-  /** This gateway's row in the memory. */
+  /** This gateway's row in it. */
   readonly row: number;
-  /** Called when this gateway needs another session: it missed changes, or could not load the services. */
-  readonly onLost: (reason: string) => void;
 }
 
 interface Session {
@@ -33,7 +31,9 @@ interface Session {
 
 /** The services in a gateway's thread, and whether it may use them. */
 export class GatewayServices {
-  readonly #parts: GatewayServicesParts;
+  readonly #config: Config;
+  readonly #shared: GatewayMemory;
+  readonly #onLost: (reason: string) => void;
   readonly #lease: Deadline;
   readonly #read: Deadline;
   readonly #active: Deadline;
@@ -42,9 +42,12 @@ export class GatewayServices {
   readonly #jump = new ClockJump(readClocks());
   #session: Session | undefined;
 
-  constructor(parts: GatewayServicesParts) {
-    const { memory, row } = parts;
-    this.#parts = parts;
+  /** @param onLost - called when this gateway needs another session: it missed changes, or could not load the services */
+  constructor(config: Config, shared: GatewayMemory, onLost: (reason: string) => void) {
+    const { memory, row } = shared;
+    this.#config = config;
+    this.#shared = shared;
+    this.#onLost = onLost;
     this.#lease = new Deadline(memory, 'lease');
     this.#read = new Deadline(memory, 'read');
     this.#active = new Deadline(memory, 'active');
@@ -74,7 +77,7 @@ export class GatewayServices {
     const status = this.#session?.proxy.status();
     if (status === undefined) return undefined;
     const { clusterId, commitIndex } = status;
-    return activeStatus({ config: this.#parts.config, cluster: clusterNamed(clusterId), commitIndex, replication: undefined });
+    return activeStatus({ config: this.#config, cluster: clusterNamed(clusterId), commitIndex, replication: undefined });
   }
 
   /** Compares the clocks of the machine, the time since boot included; to be called about every 50 milliseconds. */
@@ -85,7 +88,7 @@ export class GatewayServices {
   /** Begins a session. The services are available once they are loaded. */
   open({ port, start, clusterId, keyring }: GatewaySession): void {
     this.#end();
-    const { memory, row } = this.#parts;
+    const { memory, row } = this.#shared;
     const proxy = new ReplicaProxy({ port, memory, row, start, clusterId });
     const session: Session = { proxy, services: undefined, isOver: false };
     this.#session = session;
@@ -99,12 +102,12 @@ export class GatewayServices {
   /** Drops every key and token, and confirms the seal. */
   seal(): void {
     this.#end();
-    this.#sealFlag.confirm(this.#parts.row);
+    this.#sealFlag.confirm(this.#shared.row);
   }
 
   /** A deadline shows when a grant ends, but not when it was requested. So the earliest possible time counts. */
   get #readRole(): ReadRole | undefined {
-    const { config } = this.#parts;
+    const config = this.#config;
     this.#jump.compare(readWallClock());
     const [nowMs, nowNs] = [performance.now(), process.hrtime.bigint()]; // in this order, an end can only come out early
     return readRoleOf({
@@ -116,7 +119,7 @@ export class GatewayServices {
   }
 
   async #load(session: Session, keyring: SharedArrayBuffer): Promise<void> {
-    const { config } = this.#parts;
+    const config = this.#config;
     try {
       const services = await loadServices(openReadingView(session.proxy, keyring), {
         config: { ...config, pkcs11_libraries: [] }, // a library has one thread, which belongs to the main thread
@@ -137,7 +140,7 @@ export class GatewayServices {
   #lost(session: Session, reason: string): void {
     if (session.isOver) return;
     this.#endSession(session);
-    this.#parts.onLost(reason);
+    this.#onLost(reason);
   }
 
   #end(): void {

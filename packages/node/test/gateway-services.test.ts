@@ -52,7 +52,7 @@ for (const storage of ['raft', 'etcd'] as const)
         lost.push(reason);
         host().renew(0);
       };
-      gateway = new GatewayServices({ config, memory, row: 0, onLost });
+      gateway = new GatewayServices(config, { memory, row: 0 }, onLost);
       const terminate = async (): Promise<never> => {
         throw new Error('the gateway did not confirm the seal');
       };

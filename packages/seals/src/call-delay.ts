@@ -1,22 +1,21 @@
 import { ProviderError } from '@transitd/barrier';
 import { retryDelayMs } from './retry-delay.ts';
 
-export interface CallDelayParts {
-  /** Monotonic, in milliseconds. */
-  readonly nowMs: () => number;
-  /** From 0 to 1. */
-  readonly random: () => number;
-}
-
 /** Refuses calls for a while after a failure. The delay grows with each further failure. */
 export class CallDelay {
-  readonly #parts: CallDelayParts;
+  readonly #nowMs: () => number;
+  readonly #random: () => number;
   #failures = 0;
   #latest: ProviderError | undefined;
   #retryAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: CallDelayParts) {
-    this.#parts = parts;
+  /**
+   * @param nowMs - returns a monotonic time in milliseconds
+   * @param random - returns a number from 0 to 1
+   */
+  constructor(nowMs: () => number, random: () => number) {
+    this.#nowMs = nowMs;
+    this.#random = random;
   }
 
   get passed(): boolean {
@@ -31,10 +30,9 @@ export class CallDelay {
   }
 
   failed(error: ProviderError): void {
-    const { nowMs, random } = this.#parts;
     this.#failures += 1;
     this.#latest = error;
-    this.#retryAtMs = nowMs() + retryDelayMs(this.#failures, random(), error.retryAfterMs);
+    this.#retryAtMs = this.#nowMs() + retryDelayMs(this.#failures, this.#random(), error.retryAfterMs);
   }
 
   succeeded(): void {
@@ -44,6 +42,6 @@ export class CallDelay {
   }
 
   get #waitMs(): number {
-    return this.#retryAtMs - this.#parts.nowMs();
+    return this.#retryAtMs - this.#nowMs();
   }
 }

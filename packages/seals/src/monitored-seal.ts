@@ -58,9 +58,10 @@ export class MonitoredSeal implements SealProvider {
     this.#parts = parts;
     this.type = parts.backend.type;
     this.name = parts.name;
-    this.#delay = new CallDelay(parts);
-    this.#unopenedDelay = new CallDelay(parts);
-    this.#drawDelay = new CallDelay(parts);
+    const { nowMs, random } = parts;
+    this.#delay = new CallDelay(nowMs, random);
+    this.#unopenedDelay = new CallDelay(nowMs, random);
+    this.#drawDelay = new CallDelay(nowMs, random);
   }
 
   get keyId(): string | undefined {

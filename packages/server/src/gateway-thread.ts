@@ -28,12 +28,7 @@ const noMetrics = (): never => {
   throw new InvariantViolation('a gateway renders no metrics');
 };
 const routes = allRoutes({ prometheus: noMetrics, json: noMetrics });
-const services = new GatewayServices({
-  config,
-  memory,
-  row,
-  onLost: (reason) => post({ kind: 'lost', reason }),
-});
+const services = new GatewayServices(config, { memory, row }, (reason) => post({ kind: 'lost', reason }));
 const own = threadLimits(divided, row);
 const limits = new Limits(config.limits, own);
 reading.divide(1 + gatewayCount(config));

@@ -64,25 +64,29 @@ async function migrate(session: Session, options: MigrateOptions): Promise<numbe
   const idOf = ({ clusterId, address }: typeof source, within: string | undefined): string =>
     `${clusterId || address}${within === undefined ? '' : ` namespace ${within.replace(/^\/+|\/+$/g, '')}`}`;
   const ends = { source: idOf(source, options.fromNamespace), target: idOf(target, namespace) };
-  const parts: Parts = { session, options, source, target };
-  if (options.dryRun === true) return showPlan(parts, StateFile.read(options.state, ends));
+  const clusters = { source, target };
+  if (options.dryRun === true) return showPlan(session, options, clusters, StateFile.read(options.state, ends));
   const state = await StateFile.open(options.state, ends);
   try {
-    return await move(parts, state);
+    return await move(session, options, clusters, state);
   } finally {
     await state.close();
   }
 }
 
-interface Parts {
-  readonly session: Session;
-  readonly options: MigrateOptions;
+/** The two clusters of a migration. */
+interface Clusters {
   readonly source: End;
   readonly target: End;
 }
 
 /** Prints the plan, and returns whether everything can move as an exit code. */
-async function showPlan({ session, options, source, target }: Parts, state: KnownKeys): Promise<number> {
+async function showPlan(
+  session: Session,
+  options: MigrateOptions,
+  { source, target }: Clusters,
+  state: KnownKeys,
+): Promise<number> {
   const [{ planMove }, report] = await Promise.all([import('../migrate/plan.ts'), import('../migrate/report.ts')]);
   const plan = await planMove(source, target, { mounts: options.mount ?? [], granted: grantedIn(options), state });
   session.output.table(
@@ -95,7 +99,7 @@ async function showPlan({ session, options, source, target }: Parts, state: Know
 }
 
 /** Moves and checks everything, and returns whether that succeeded as an exit code. */
-async function move({ session, options, source, target }: Parts, state: MoveState): Promise<number> {
+async function move(session: Session, options: MigrateOptions, { source, target }: Clusters, state: MoveState): Promise<number> {
   const [{ planMove }, { askForPermissions }, { carryOut }, { progressOn }, report] = await Promise.all([
     import('../migrate/plan.ts'),
     import('../migrate/ask.ts'),
