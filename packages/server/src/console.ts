@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { PathRouter } from '@transitd/api';
 import { builtFiles, securityHeaders } from '@transitd/console';
 import { announcesBody, sendReply, strictTransportSecurity } from '@transitd/http';
 
@@ -15,22 +16,23 @@ interface Served {
 }
 
 /**
- * Serves the console at `/ui/`, and passes every other request to `front`. A target is compared with a fixed table as it was sent: nothing
- * is decoded, no path is resolved, no file is read.
+ * Serves the console at `/ui/`, and passes every other request to `front`. A target is matched with fixed paths as it was sent: nothing is
+ * decoded, no path is resolved, no file is read.
  */
 export async function withConsole(front: RequestListener): Promise<RequestListener> {
-  const table = new Map<string, Served>();
+  const files: [path: string, file: Served][] = [];
   for (const { name, type, hash, content } of builtFiles) {
     const plain = Buffer.from(content);
-    table.set(`${root}${name === 'index.html' ? '' : name}`, { type, hash, plain, compressed: await promisify(gzip)(plain) });
+    files.push([`ui/${name === 'index.html' ? '' : name}`, { type, hash, plain, compressed: await promisify(gzip)(plain) }]);
   }
+  const router = new PathRouter(files);
   return (req, res) => {
     const target = targetOf(req);
     if (target !== '/ui' && !target.startsWith(root)) front(req, res);
     else if ((req.method !== 'GET' && req.method !== 'HEAD') || announcesBody(req)) refuse(res, 405, { Allow: 'GET, HEAD' });
     else if (target === '/ui') refuse(res, 308, { Location: root });
     else {
-      const file = table.get(target);
+      const [file] = router.matches(target.slice(1).split('/'));
       if (file === undefined) refuse(res, 404);
       else serve(req, res, file);
     }

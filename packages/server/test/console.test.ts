@@ -90,6 +90,8 @@ describe('the console at /ui/', () => {
     '/ui/index.js/',
     '/ui/index.js%00',
     '/ui/index.js;x',
+    '/ui/index.js#x',
+    '/ui/\\index.js',
     '/ui/INDEX.JS',
     '/ui/%69ndex.js',
     '/ui/__proto__',
