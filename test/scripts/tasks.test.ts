@@ -62,6 +62,16 @@ describe('a suite whose results are kept', () => {
 describe('the suites of npm test', function () {
   this.timeout(60_000);
 
+  it('form a cluster of several nodes only with --cluster, and with the options after it', () => {
+    const { spec, ignore } = JSON.parse(read('test/.mocharc.json')) as { spec: string; ignore: string[] };
+    const files = globSync([spec, 'packages/*/test/**/*.test.ts'], { cwd: root, exclude: ignore });
+    const forming = files.filter((path) =>
+      importsOf({ path, text: read(path) }).some(({ specifier }) => /\/(?:live-cluster|scenario|machines)\.ts$/.test(specifier)),
+    );
+    expect(files).to.have.length.above(400);
+    expect(forming).to.deep.equal([]);
+  });
+
   it('run one after the other where they start clusters, or share the output of the compiler', () => {
     const suites = [
       'check',

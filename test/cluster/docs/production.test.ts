@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Machines } from '../../docs/machines.ts';
 import { shellBlocks } from '../../docs/page.ts';
 import { processMs, root } from '../../process/live-server.ts';
+import { Machines } from './machines.ts';
 
 const page = 'docs/production.md';
 const nodes = ['n1', 'n2', 'n3'];

@@ -4,8 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { entry, nodeBinary, root } from '../process/live-server.ts';
-import type { PageRun } from './page.ts';
+import type { PageRun } from '../../docs/page.ts';
+import { entry, nodeBinary, root } from '../../process/live-server.ts';
 
 /** Folders that each machine has for itself. */
 const ownFolders: readonly string[] = [

@@ -1,11 +1,11 @@
 // @live
 // If no node exports a metric, an alert on it never fires and a panel on it stays empty.
 import { expect } from 'chai';
-import type { LiveNode } from '../cluster/harness/live-node.ts';
-import { scenarioMs, withCluster } from '../cluster/harness/scenario.ts';
-import { until } from '../cluster/harness/until.ts';
-import { base64 } from '../process/live-server.ts';
-import { named, recorded, withoutValue } from './metric-names.ts';
+import { named, recorded, withoutValue } from '../../deploy/metric-names.ts';
+import { base64 } from '../../process/live-server.ts';
+import type { LiveNode } from '../harness/live-node.ts';
+import { scenarioMs, withCluster } from '../harness/scenario.ts';
+import { until } from '../harness/until.ts';
 
 async function scrape(node: LiveNode, accept: string): Promise<{ type: string | null; text: string }> {
   const [, address = ''] = await node.server.log(/"telemetry":"(http[^"]+)"/);

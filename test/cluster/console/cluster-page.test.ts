@@ -3,11 +3,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Page, Request } from 'playwright-core';
-import { LiveCluster } from '../cluster/harness/live-cluster.ts';
-import type { LiveNode } from '../cluster/harness/live-node.ts';
-import { scenarioMs } from '../cluster/harness/scenario.ts';
-import { until } from '../cluster/harness/until.ts';
-import { ConsoleBrowser, expectAccessible, keepScreenshot, makesScreenshots, phone, signIn } from './browser.ts';
+import { ConsoleBrowser, expectAccessible, keepScreenshot, makesScreenshots, phone, signIn } from '../../console/browser.ts';
+import { LiveCluster } from '../harness/live-cluster.ts';
+import type { LiveNode } from '../harness/live-node.ts';
+import { scenarioMs } from '../harness/scenario.ts';
+import { until } from '../harness/until.ts';
 
 const auditorPolicy = 'path "sys/nodes" { capabilities = ["read"] }';
 const password = 'correct horse battery staple';

@@ -4,9 +4,9 @@
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
-import { processMs } from '../process/live-server.ts';
+import { codeBlocks, shellBlocks } from '../../docs/page.ts';
+import { processMs } from '../../process/live-server.ts';
 import { Machines } from './machines.ts';
-import { codeBlocks, shellBlocks } from './page.ts';
 
 const nodes = 'docs/node-operations.md';
 const clusters = 'docs/cluster-operations.md';

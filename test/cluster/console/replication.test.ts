@@ -2,11 +2,11 @@
 // The disaster-recovery replication in a real browser: on the console of the primary, and on that of a secondary, where nobody can sign in.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { LiveCluster } from '../cluster/harness/live-cluster.ts';
-import type { LiveNode } from '../cluster/harness/live-node.ts';
-import { scenarioMs } from '../cluster/harness/scenario.ts';
-import { until } from '../cluster/harness/until.ts';
-import { ConsoleBrowser, expectAccessible, signIn } from './browser.ts';
+import { ConsoleBrowser, expectAccessible, signIn } from '../../console/browser.ts';
+import { LiveCluster } from '../harness/live-cluster.ts';
+import type { LiveNode } from '../harness/live-node.ts';
+import { scenarioMs } from '../harness/scenario.ts';
+import { until } from '../harness/until.ts';
 
 const dr = 'sys/replication/dr';
 
