@@ -7,7 +7,7 @@ import { importsOf } from '../scripts/check/module.ts';
 const packages = join(import.meta.dirname, '../packages');
 const starts = ['run-server.ts', 'dev.ts', 'gateway-thread.ts'].map((name) => join(packages, 'server/src', name));
 
-/** Libraries that are loaded when a node first needs them: they have some 500 modules, and most nodes need none. */
+/** Libraries that our sources import only when a node first needs them: they have some 500 modules, and most nodes need none. */
 const onDemand = [
   '@connectrpc/connect-node',
   '@opentelemetry/api',

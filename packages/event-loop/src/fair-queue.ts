@@ -1,3 +1,6 @@
+/** `beyond the share`: this caller can take nothing now, but others may; `full`: nobody can. */
+export type Taken = 'taken' | 'beyond the share' | 'full';
+
 /**
  * A queue that is fair by caller: callers take turns, each caller's items keep their order, and no caller waits for more than one item
  * of each other caller. When the queue is full, the caller with the most items loses its newest one.
@@ -37,11 +40,14 @@ export class FairQueue<Item> {
     return true;
   }
 
-  /** Removes and returns the next item of the first caller that `may` allows; undefined if no item may be taken. */
-  take(may: (caller: string, item: Item) => boolean = () => true): Item | undefined {
+  /** Removes and returns the next item of the first caller that can take what it waits for; undefined if none can. */
+  take(tryTake: (caller: string, item: Item) => Taken = () => 'taken'): Item | undefined {
     for (const [caller, items] of this.#items) {
       const [item] = items;
-      if (item === undefined || !may(caller, item)) continue;
+      if (item === undefined) continue;
+      const taken = tryTake(caller, item);
+      if (taken === 'full') return undefined;
+      if (taken === 'beyond the share') continue;
       this.delete(caller, item);
       if (items.size > 0) {
         this.#items.delete(caller);

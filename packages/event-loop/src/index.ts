@@ -1,4 +1,4 @@
-export { FairQueue } from './fair-queue.ts';
+export { FairQueue, type Taken } from './fair-queue.ts';
 export { inPieces } from './in-pieces.ts';
 export { NamedLocks } from './named-locks.ts';
 export { accessTurns, nextTurn, turnEnd } from './next-turn.ts';

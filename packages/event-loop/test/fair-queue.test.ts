@@ -13,9 +13,21 @@ describe('FairQueue', () => {
   it('skips callers that are not allowed', () => {
     const queue = new FairQueue<string>(10);
     for (const item of ['a1', 'b1', 'a2']) queue.add(item.slice(0, 1), item);
-    expect(queue.take((caller) => caller !== 'a')).to.equal('b1');
-    expect(queue.take((caller) => caller !== 'a')).to.equal(undefined);
+    const notA = (caller: string) => (caller === 'a' ? 'beyond the share' : 'taken');
+    expect(queue.take(notA)).to.equal('b1');
+    expect(queue.take(notA)).to.equal(undefined);
     expect(queue.take()).to.equal('a1');
+  });
+
+  it('asks no further caller when nothing is left', () => {
+    const queue = new FairQueue<string>(10);
+    for (const item of ['a1', 'b1', 'c1']) queue.add(item.slice(0, 1), item);
+    const asked: string[] = [];
+    const taken = queue.take((caller) => {
+      asked.push(caller);
+      return caller === 'a' ? 'beyond the share' : 'full';
+    });
+    expect([taken, asked, queue.size]).to.deep.equal([undefined, ['a', 'b'], 3]);
   });
 
   it('drops, when full, the newest item of the caller with the most items, which may be the item just added', () => {

@@ -207,7 +207,7 @@ export class ReadEligibility {
     const startMs = performance.now();
     for (; ; await pause(pollMs)) {
       const { peers, role } = this.#member;
-      if (!role.mayServe) return false;
+      if (!role.mayServe || !peers.canForward) return false;
       const { answeredSentMs = Number.NEGATIVE_INFINITY, sinceMs, intervalMs } = peers.heartbeats.times;
       if (answeredSentMs > startMs || this.#hasActiveNodeAfter(before)) return true;
       if (performance.now() > Math.max(answeredSentMs, sinceMs) + intervalMs + this.#failoverMs) return false;
@@ -251,6 +251,7 @@ export class ReadEligibility {
   async forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
     const { peers } = this.#member;
     const { observer } = this.#host;
+    if (!peers.canForward) throw notActive(); // that is no failure of another node
     const startMs = performance.now();
     try {
       const status = await peers.forwarder.forward(req, res, options);

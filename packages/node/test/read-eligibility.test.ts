@@ -4,6 +4,7 @@ import { parseConfig } from '@transitd/configuration';
 import { noObserver } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { NoPeers } from '../src/no-peers.ts';
 import { ReadEligibility } from '../src/read-eligibility.ts';
 import type { ServiceLoader } from '../src/service-loader.ts';
 import { ServingRole } from '../src/serving-role.ts';
@@ -58,7 +59,7 @@ function leaderless(sinceAnswerMs: number) {
   const node = new ReadEligibility(host, {
     engine,
     role: roleOf(engine, { isUnsealed: true, verdict: 'same' }),
-    peers: { heartbeats: { times: heartbeats } } as unknown as Peers,
+    peers: { canForward: true, heartbeats: { times: heartbeats } } as unknown as Peers,
   });
   return { node, status, heartbeats };
 }
@@ -105,6 +106,18 @@ describe('ReadEligibility', () => {
     };
     expect(await leading({ lease: false }).becomesActive()).to.equal(true);
     expect(await leading({ lease: false, fresh: refused }).becomesActive()).to.equal(false);
+  });
+
+  it('neither counts a failed forward nor waits for an active node where no other node exists', async () => {
+    const engine = { status: () => ({ ready: false, role: 'follower', term: 7, leader: 0 }), electedWithinMs: 2000 };
+    let failed = 0;
+    const observer = { ...noObserver, forwardFailed: () => (failed += 1) };
+    const member = { engine, role: { mayServe: true }, peers: new NoPeers(1000, { services: undefined }) };
+    const node = new ReadEligibility({ config, observer }, member as never);
+    expect(await node.hasActiveNodeAgain(7)).to.equal(false);
+    const refusal = await node.forward({} as never, {} as never, {} as never).catch((error: unknown) => error);
+    expect(refusal).to.be.instanceOf(StoreError).with.property('code', 'not_leader');
+    expect(failed).to.equal(0);
   });
 
   it('does not report a leader as active for certain after a pause of the process', () => {

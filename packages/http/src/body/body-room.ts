@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Taken } from '@transitd/event-loop';
 import { CallerAmounts, TakenAmount, type ThreadLimit } from '../limits/thread-limit.ts';
 import { WaitingRequests } from '../limits/waiting-requests.ts';
 
@@ -73,7 +74,7 @@ export class BodyRoom {
     this.#waiting.admit();
   }
 
-  #tryTake(caller: BodyCaller, bytes: number): 'taken' | 'beyond the share' | 'full' {
+  #tryTake(caller: BodyCaller, bytes: number): Taken {
     const keys = keysOf(caller);
     if (!keys.every((key) => this.#of.hasNone(key) || this.#of.fits(key, bytes))) return 'beyond the share';
     if (!this.#bytes.tryTake(bytes)) return 'full';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { FairQueue } from '@transitd/event-loop';
+import { FairQueue, type Taken } from '@transitd/event-loop';
 import { overloaded, RequestError } from '../reply/request-error.ts';
 import type { CommonAmount } from './common-amount.ts';
 
@@ -10,8 +10,8 @@ export interface WaitingOptions<Wanted> {
   readonly waitMsMax: number;
   /** What all threads share of the limit. */
   readonly common: CommonAmount | undefined;
-  /** Takes what a request waits for, if it is free. `full`: nothing is free for any other request either. */
-  readonly tryTake: (caller: string, wanted: Wanted) => 'taken' | 'beyond the share' | 'full';
+  /** Takes what a request waits for, if it is free. */
+  readonly tryTake: (caller: string, wanted: Wanted) => Taken;
 }
 
 interface Waiting<Wanted> {
@@ -66,14 +66,8 @@ export class WaitingRequests<Wanted> {
   /** Begins the requests whose turn it is, as long as something is free. */
   admit(): void {
     const { tryTake } = this.#options;
-    let isFull = false;
-    const may = (caller: string, { wanted }: Waiting<Wanted>): boolean => {
-      const result = isFull ? 'full' : tryTake(caller, wanted);
-      isFull = result === 'full';
-      return result === 'taken';
-    };
-    while (this.#queue.size > 0) {
-      const next = this.#queue.take(may);
+    for (;;) {
+      const next = this.#queue.take((caller, { wanted }) => tryTake(caller, wanted));
       if (next === undefined) return;
       next.begin();
     }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Taken } from '@transitd/event-loop';
 import type { CommonAmount } from './common-amount.ts';
 import { CallerAmounts, TakenAmount } from './thread-limit.ts';
 import { WaitingRequests } from './waiting-requests.ts';
@@ -29,8 +30,7 @@ export class WorkLimit {
     const limit = { own: atOnceMax, ownPerCaller: perCallerMax, ...(common && { common }) };
     this.#places = new TakenAmount(limit);
     this.#of = perCallerMax < atOnceMax || common !== undefined ? new CallerAmounts(limit) : undefined;
-    const tryTake = (caller: string) => (this.tryEnter(caller) ? 'taken' : 'beyond the share');
-    this.#waiting = new WaitingRequests({ waitingMax, waitMsMax, common, tryTake });
+    this.#waiting = new WaitingRequests({ waitingMax, waitMsMax, common, tryTake: (caller) => this.#tryTake(caller) });
   }
 
   get atWork(): number {
@@ -58,10 +58,7 @@ export class WorkLimit {
 
   /** Takes a place until `leave` is called, if one is free. Returns whether it did; otherwise the request is neither queued nor counted. */
   tryEnter(caller = ''): boolean {
-    if (!this.#places.fits(1) || this.#of?.tryTake(caller, 1) === false) return false;
-    if (this.#places.tryTake(1)) return true;
-    this.#of?.giveBack(caller, 1);
-    return false;
+    return this.#tryTake(caller) === 'taken';
   }
 
   /** @param caller - as passed to `enter` */
@@ -69,5 +66,13 @@ export class WorkLimit {
     this.#places.giveBack(1);
     this.#of?.giveBack(caller, 1);
     if (this.#waiting.size > 0) this.#waiting.admit();
+  }
+
+  #tryTake(caller: string): Taken {
+    if (!this.#places.fits(1)) return 'full';
+    if (this.#of?.tryTake(caller, 1) === false) return 'beyond the share';
+    if (this.#places.tryTake(1)) return 'taken';
+    this.#of?.giveBack(caller, 1); // another thread took the last place at the same time
+    return 'full';
   }
 }
