@@ -1,11 +1,15 @@
 // Unpacks the archive of this machine's platform into an empty folder, without npm, a compiler or a Node on PATH.
-import { execFileSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync, symlinkSync } from 'node:fs';
+import { once } from 'node:events';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { awsMock, awsRegion } from '../../packages/seals/test/awskms/aws-mock.ts';
 import { folderName, packFolder, stageArchive } from '../../scripts/release/archive.ts';
 import type { Platform } from '../../scripts/release/node-binary.ts';
+import { freePort } from '../cluster/harness/free-port.ts';
+import { until } from '../cluster/harness/until.ts';
 import { artifact, Folders, shellLines } from './artifacts.ts';
 import { DevNode } from './dev-node.ts';
 
@@ -44,6 +48,52 @@ describe(`the archive for ${platform}`, () => {
       await node.expectConsole();
     } finally {
       await node.stop();
+    }
+  });
+
+  it('contains the optional SDK of AWS: a node initializes by a seal with a key in AWS KMS, and unseals itself', async () => {
+    const mock = await awsMock();
+    Object.defineProperty(mock.state, 'nowMs', { get: () => Date.now() });
+    mock.state.credentials.set('AKIDEXAMPLE', { secret: 'the+secret+of+this+test', session: undefined });
+    const [home, port] = [folders.empty(), await freePort('127.0.0.1')];
+    const config = join(home, 'transitd.json');
+    writeFileSync(
+      config,
+      JSON.stringify({
+        ...{ node_id: 'n1', data_dir: join(home, 'data'), raft: { disk_reserve: 1 } },
+        listeners: [{ address: `127.0.0.1:${port}`, tls_disable: true }],
+        seal: { type: 'awskms', region: awsRegion, kms_key_id: 'one', endpoint: mock.address },
+      }),
+    );
+    const credentials = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'the+secret+of+this+test' };
+    let child: ChildProcess | undefined;
+    const stop = async (): Promise<void> => {
+      if (child !== undefined && child.exitCode === null && child.kill()) await once(child, 'close');
+    };
+    const startAndWaitFor = async (expected: number): Promise<void> => {
+      const node = spawn('/usr/bin/env', ['transitd', 'server', '--config', config], {
+        env: { ...env, ...credentials },
+        cwd: home,
+      });
+      child = node;
+      const output: string[] = [];
+      for (const stream of [node.stdout, node.stderr]) stream.setEncoding('utf8').on('data', (text: string) => output.push(text));
+      await until(`the node reports ${expected}`, async () => {
+        if (node.exitCode !== null) throw new Error(output.join(''));
+        const answer = await fetch(`http://127.0.0.1:${port}/v1/sys/health`).catch(() => undefined);
+        return answer?.status === expected;
+      });
+    };
+    try {
+      await startAndWaitFor(501);
+      const body = JSON.stringify({ recovery_shares: 1, recovery_threshold: 1 });
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/sys/init`, { method: 'POST', body });
+      expect(answer.status).to.equal(200);
+      await stop();
+      await startAndWaitFor(200);
+    } finally {
+      await stop();
+      await mock.close();
     }
   });
 
