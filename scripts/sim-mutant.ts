@@ -73,7 +73,8 @@ export async function hunt(
         caught = { outcome, played };
         return 'stop';
       },
-      { packages, ...(threads === undefined ? {} : { threads }) },
+      // Most faults are found by one of the first seeds, and the rest of a batch would be played for nothing.
+      { packages, batch: 1, ...(threads === undefined ? {} : { threads }) },
     );
     return caught;
   } finally {
