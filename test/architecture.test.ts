@@ -43,7 +43,18 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'snapshot-archive': ['storage-fsm'],
   node: [
     ...['cluster', 'audit', 'snapshot-archive', 'process', 'configuration', 'storage-etcd'],
-    ...['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access', 'pkcs11', 'seals', 'replication'],
+    ...[
+      'event-loop',
+      'raft-core',
+      'health',
+      'storage-fsm',
+      'barrier',
+      'transit-engine',
+      'access',
+      'pkcs11',
+      'seals',
+      'replication',
+    ],
   ],
   api: [
     ...['node', 'cluster', 'audit', 'snapshot-archive', 'http', 'process', 'configuration'],

@@ -74,7 +74,7 @@ describe('a cluster of a replication set', () => {
         },
       },
     };
-    Object.assign(api.node, { active: true, member: { replication } });
+    Object.assign(api.node, { active: true, member: { replication, peers: {} } });
     const replicationState = { epochs: [] } as unknown as NonNullable<Node['eligibility']['replication']>;
     withFacts({ replicationStatus: known, replication: replicationState });
     const primary = await statusOf('sys/replication/dr/status');
@@ -115,7 +115,7 @@ describe('a cluster of a replication set', () => {
       known_primary_cluster_addrs: ['10.0.0.1:8201'],
       primaries: [{ cluster_address: '10.0.0.1:8201', connection_status: 'stopped' }],
     });
-    Object.assign(api.node, { active: false, member: {} });
+    Object.assign(api.node, { active: false, member: { peers: {} } });
     withFacts({ replicationStatus: undefined });
   });
 
