@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -205,6 +205,20 @@ describe('the doctor', () => {
           { pkcs11_libraries: [{ name: 'hsm', path: secret }] },
         ])
           expect(await problems(more, service), JSON.stringify(more)).to.deep.equal([`fail file ${secret}`]);
+      });
+
+      it('accepts a key of root and of the service, but of nobody else', async () => {
+        chmodSync(folder, 0o770);
+        const secret = join(folder, 'secret');
+        writeFileSync(secret, Buffer.alloc(32, 1), { mode: 0o640 });
+        const seal = { type: 'static', key_id: 'a', key_file: secret };
+        const own = process.geteuid?.() ?? 0;
+        // Only root can give files away.
+        for (const owner of own === 0 ? [0, 4242, 4343] : [own]) {
+          const found = owner === 0 || owner === 4242 ? [] : ['fail seal'];
+          chownSync(secret, owner, process.getegid?.() ?? 0);
+          expect(await problems({ seal }, service), String(owner)).to.deep.equal(found);
+        }
       });
 
       it('names what the service cannot enter or write', async () => {

@@ -1,19 +1,22 @@
-import { readFileSync } from 'node:fs';
 import { BarrierError, checkSealConfig, type OneSeal } from '@transitd/barrier';
-import { requireOwnerWritable, StartError } from '@transitd/process';
+import { readSecretFile, StartError } from '@transitd/process';
 import type { Config } from './schema.ts';
 
 /** The seals that have their key on this node, not at a provider. */
 type OwnSeal = Extract<Config['seal'], { type: 'shamir' | 'static' }>;
 
-/** Returns a seal, with the keys read from the files or variables that the configuration names. @throws StartError */
-export function sealConfig(seal: OwnSeal): OneSeal {
+/**
+ * Returns a seal, with the keys read from the files or variables that the configuration names.
+ * @param user - id of the user who runs the node
+ * @throws StartError
+ */
+export function sealConfig(seal: OwnSeal, user?: number): OneSeal {
   if (seal.type === 'shamir') return { type: 'shamir' };
   const { key_id, previous } = seal;
   const config: OneSeal = {
     type: 'static',
-    current: { id: key_id, key: sealKey(seal) },
-    ...(previous === undefined ? {} : { previous: { id: previous.key_id, key: sealKey(previous) } }),
+    current: { id: key_id, key: sealKey(seal, user) },
+    ...(previous === undefined ? {} : { previous: { id: previous.key_id, key: sealKey(previous, user) } }),
   };
   try {
     checkSealConfig(config);
@@ -30,12 +33,11 @@ interface KeySource {
 }
 
 /** Reads a 32-byte key from a file or an environment variable: raw, or as base64 or hex text. @throws StartError */
-function sealKey({ key_file, key_env }: KeySource): Buffer {
+function sealKey({ key_file, key_env }: KeySource, user: number | undefined): Buffer {
   const where = key_file ?? `the environment variable ${key_env}`;
   let content: Buffer;
   try {
-    if (key_file !== undefined) requireOwnerWritable(key_file);
-    content = key_file === undefined ? Buffer.from(process.env[key_env ?? ''] ?? '') : readFileSync(key_file);
+    content = key_file === undefined ? Buffer.from(process.env[key_env ?? ''] ?? '') : readSecretFile(key_file, user);
   } catch (error) {
     if (error instanceof StartError) throw new StartError(`seal: ${error.message}`);
     throw new StartError(`seal: ${where} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);

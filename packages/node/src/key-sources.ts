@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { get } from 'node:https';
 import type { KeySources } from '@transitd/access';
+import { answerTo } from '@transitd/process';
 
 /** Limits for fetching a key set. */
 const [fetchMsMax, bytesMax] = [5_000, 1024 * 1024];
@@ -13,30 +14,24 @@ export const keySources = (files: Readonly<Record<string, string>>): KeySources 
 
 /** Fetches a text by https. It follows no redirect, accepts only status 200, and limits time and size. */
 export function fetchText(url: string, ca: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(fetchMsMax);
-    const request = get(
-      url,
-      { signal, agent: false, headers: { Accept: 'application/json' }, ...(ca !== '' && { ca }) },
-      (response) => {
-        if (response.statusCode !== 200) {
-          request.destroy();
-          reject(new Error(`the response has status ${response.statusCode}`));
-          return;
-        }
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes > bytesMax) response.destroy(new Error('the response is too long'));
-          else chunks.push(chunk);
-        });
-        response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-        response.on('error', reject);
-      },
-    );
-    request.on('error', reject);
+  const signal = AbortSignal.timeout(fetchMsMax);
+  const request = get(url, { signal, agent: false, headers: { Accept: 'application/json' }, ...(ca !== '' && { ca }) });
+  return answerTo(request, signal, (response) => {
+    if (response.statusCode === 200) return textOf(response);
+    request.destroy();
+    throw new Error(`the response has status ${response.statusCode}`);
   });
+}
+
+async function textOf(response: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw new Error('the response is too long'); // this ends the connection
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 function limited(text: string): string {

@@ -59,6 +59,11 @@ describe('key sets', () => {
     expect(await outcome()).to.match(/^refused: /);
   });
 
+  it('are refused when the server switches protocols instead of answering', async () => {
+    answer = (_req, res) => res.writeHead(101, { connection: 'Upgrade', upgrade: 'other' }).flushHeaders();
+    expect(await outcome()).to.equal('refused: the connection ended without an answer');
+  });
+
   it('are read only from files that the configuration names', async () => {
     const file = join(folder, 'jwks.json');
     writeFileSync(file, '{"keys":[]}');

@@ -1,4 +1,5 @@
 export { callerGroup, canonicalCidr, commonCidrs, isCidr, plainAddress, withinCidrs } from './address.ts';
+export { answerTo } from './answer.ts';
 export { type Clock, type RecordClock, systemClock } from './clock.ts';
 export { escapeControls, escapeInJson } from './controls.ts';
 export { leavesCoreFiles, warnOfCoreDumps } from './core-dumps.ts';
@@ -10,7 +11,8 @@ export { LogLimit } from './log-limit.ts';
 export type { Logger } from './logger.ts';
 export { type BarrierOperation, type NodeObserver, noObserver } from './node-observer.ts';
 export { OrdinaryEnd } from './ordinary-end.ts';
-export { requireOwner, requireOwnerOnly, requireOwnerWritable } from './owner-only.ts';
+export { requireOwner, requireOwnerOnly } from './owner-only.ts';
 export { reasonOf } from './reason.ts';
+export { readRegularFile, readSecretFile } from './regular-file.ts';
 export type { Span, SpanName, TraceHeaders, Tracer } from './tracing.ts';
 export { version } from './version.ts';

@@ -25,15 +25,3 @@ export function requireOwner(path: string, user = process.geteuid?.()): void {
   if (user !== undefined && user !== uid)
     throw new StartError(`${path} is owned by user id ${uid}, and this command runs as user id ${user}: run it as the owner`);
 }
-
-/**
- * Refuses a file that users other than its owner can write to. They may be able to read it: secrets are mounted into containers with modes
- * such as 0440.
- * @throws StartError; errors of the file system
- */
-export function requireOwnerWritable(path: string): void {
-  const { mode } = statSync(path);
-  if ((mode & 0o022) === 0) return;
-  const present = (mode & 0o777).toString(8).padStart(4, '0');
-  throw new StartError(`${path} has mode ${present}, so users other than its owner can write to it: run chmod go-w ${path}`);
-}

@@ -7,7 +7,6 @@ import { reasonOf } from '@transitd/process';
 import { credentialsOf, readProfile } from './awskms/credentials-file.ts';
 import { readServiceAccount } from './gcpckms/google-token.ts';
 import { readSecret } from './http/secret-file.ts';
-import { secretFrom } from './secret-source.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -24,18 +23,19 @@ interface Reader {
   readonly file: string;
   readonly isSecret: boolean;
   /** Reads and parses the file as a node does. @throws Error */
-  readonly read: () => unknown;
+  readonly read: (user: number | undefined) => unknown;
 }
 
 /**
  * Reads the files with credentials that a seal names, as a node does before its next unseal. No provider is called.
  * @param variables - with the names of the cloud providers' own tools
+ * @param user - id of the user who runs the node
  */
-export function credentialFiles(seal: Config['seal'], variables: Variables): Promise<readonly CredentialFile[]> {
+export function credentialFiles(seal: Config['seal'], variables: Variables, user?: number): Promise<readonly CredentialFile[]> {
   return Promise.all(
     readersOf(seal, variables).map(async ({ file, isSecret, read }) => {
       try {
-        await read();
+        await read(user);
         return { file, isExposed: isSecret && (statSync(file).mode & 0o004) !== 0 };
       } catch (error) {
         const fault = error instanceof ProviderError ? error.message : reasonOf(error);
@@ -51,37 +51,42 @@ function readersOf(seal: Config['seal'], variables: Variables): readonly Reader[
     case 'static':
       return [];
     case 'transit':
-      return [...secret(seal.token_file, (file) => secretIn(file, 'token')), ...tlsReaders(seal.tls)];
+      return [...secret(seal.token_file, secretIn('seal.token_file', 'token')), ...tlsReaders(seal.tls)];
     case 'pkcs11':
-      return secret(seal.pin_file, (file) => secretIn(file, 'pin'));
+      return secret(seal.pin_file, secretIn('seal.pin_file', 'pin'));
     case 'awskms': {
       const { credentials_file: own, web_identity_token_file: token, profile = variables['AWS_PROFILE'] ?? 'default' } = seal;
       if (token !== undefined) return tokenIn('seal.web_identity_token_file', token);
-      if (own !== undefined) return secret(own, (file) => readProfile('seal.credentials_file', file, profile));
+      if (own !== undefined) return secret(own, (file, user) => readProfile('seal.credentials_file', file, profile, user));
       if (credentialsOf(variables['AWS_ACCESS_KEY_ID'], variables['AWS_SECRET_ACCESS_KEY'], undefined) !== undefined) return [];
       const shared = variables['AWS_SHARED_CREDENTIALS_FILE'];
-      if (shared !== undefined) return secret(shared, (file) => readProfile('AWS_SHARED_CREDENTIALS_FILE', file, profile));
+      if (shared !== undefined)
+        return secret(shared, (file, user) => readProfile('AWS_SHARED_CREDENTIALS_FILE', file, profile, user));
       return variables['AWS_ROLE_ARN'] === undefined ? [] : tokenOf('AWS_WEB_IDENTITY_TOKEN_FILE', variables);
     }
     case 'azurekeyvault':
       if (seal.client_secret_file !== undefined)
-        return secret(seal.client_secret_file, (file) => secretIn(file, 'client_secret'));
+        return secret(seal.client_secret_file, secretIn('seal.client_secret_file', 'client_secret'));
       return seal.client_secret_env === undefined ? tokenOf('AZURE_FEDERATED_TOKEN_FILE', variables) : [];
     case 'gcpckms':
-      return secret(seal.credentials_file, async (file) => {
-        const { private_key } = await readServiceAccount(file);
+      return secret(seal.credentials_file, async (file, user) => {
+        const { private_key } = await readServiceAccount(file, user);
         parsed(`${file} does not contain a private key that can be used`, () => createPrivateKey(private_key));
       });
   }
 }
 
-const secret = (file: string | undefined, read: (file: string) => unknown): readonly Reader[] =>
-  file === undefined ? [] : [{ file, isSecret: true, read: () => read(file) }];
+type Read = (file: string, user: number | undefined) => unknown;
 
-const secretIn = (file: string, name: string): Promise<string> => secretFrom({ file, env: undefined }, name)();
+const secret = (file: string | undefined, read: Read): readonly Reader[] =>
+  file === undefined ? [] : [{ file, isSecret: true, read: (user) => read(file, user) }];
 
-const tokenIn = (setting: string, path: string | undefined): readonly Reader[] =>
-  secret(path, (file) => readSecret(setting, file, 'token'));
+const secretIn =
+  (setting: string, what: string): Read =>
+  (file, user) =>
+    readSecret(setting, file, what, user);
+
+const tokenIn = (setting: string, path: string | undefined): readonly Reader[] => secret(path, secretIn(setting, 'token'));
 
 const tokenOf = (variable: string, variables: Variables): readonly Reader[] => tokenIn(variable, variables[variable]);
 

@@ -28,7 +28,7 @@ export async function checkConfiguration(file: string, nowMs: number, userOf = s
     ...deniedFiles(file, config, user),
     ...dataDirectory(config, user),
     ...config.listeners.flatMap((listener) => listenerFindings(listener, { config, user, nowMs })),
-    ...(await sealFindings(config)),
+    ...(await sealFindings(config, user.uid)),
     ...auditDevices(config, user),
     ...libraries(config),
     ...(await joinTargets(config)),

@@ -6,22 +6,26 @@ import { endpointOf, unreachable } from './reach.ts';
 
 type OneSeal = Config['seal'];
 
-/** Checks what the seals need at the next unseal: their keys, credentials and, for a transit seal, the way to its provider. */
-export async function sealFindings({ seal, migrate_seal_from: before }: Config): Promise<readonly Finding[]> {
-  return [...(await findingsOf('seal', seal)), ...(before === undefined ? [] : await findingsOf('migrate_seal_from', before))];
+/**
+ * Checks what the seals need at the next unseal: their keys, credentials and, for a transit seal, the way to its provider.
+ * @param user - id of the user who runs the node
+ */
+export async function sealFindings({ seal, migrate_seal_from: before }: Config, user: number): Promise<readonly Finding[]> {
+  const findings = await findingsOf('seal', seal, user);
+  return before === undefined ? findings : [...findings, ...(await findingsOf('migrate_seal_from', before, user))];
 }
 
-async function findingsOf(check: string, seal: OneSeal): Promise<readonly Finding[]> {
+async function findingsOf(check: string, seal: OneSeal, user: number): Promise<readonly Finding[]> {
   if (seal.type === 'shamir') return [ok(check, 'shamir: each start of the node requires its shares')];
-  if (seal.type === 'static') return [staticFinding(check, seal)];
-  return [...(await fileFindings(check, seal)), await providerFinding(check, seal)];
+  if (seal.type === 'static') return [staticFinding(check, seal, user)];
+  return [...(await fileFindings(check, seal, user)), await providerFinding(check, seal)];
 }
 
-function staticFinding(check: string, seal: Extract<OneSeal, { type: 'static' }>): Finding {
+function staticFinding(check: string, seal: Extract<OneSeal, { type: 'static' }>, user: number): Finding {
   const variables = [seal.key_env, seal.previous?.key_env].filter((name) => name !== undefined);
   if (variables.some((name) => process.env[name] === undefined)) return ok(check, 'the environment of the node provides the key');
   try {
-    const read = sealConfig(seal);
+    const read = sealConfig(seal, user);
     if (read.type === 'static') for (const key of [read.current, read.previous]) key?.key.fill(0);
     return ok(check, 'static: the key is readable');
   } catch (error) {
@@ -30,8 +34,8 @@ function staticFinding(check: string, seal: Extract<OneSeal, { type: 'static' }>
   }
 }
 
-async function fileFindings(check: string, seal: OneSeal): Promise<readonly Finding[]> {
-  const files = await credentialFiles(seal, process.env);
+async function fileFindings(check: string, seal: OneSeal, user: number): Promise<readonly Finding[]> {
+  const files = await credentialFiles(seal, process.env, user);
   return files.map(({ file, fault, isExposed }) => {
     if (fault !== undefined) return fail(check, fault, `correct ${file}: until then, a node that starts stays sealed`);
     return isExposed

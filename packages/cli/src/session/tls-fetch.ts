@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request as requestTls } from 'node:https';
 import { Readable } from 'node:stream';
 import { createSecureContext } from 'node:tls';
-import { StartError } from '@transitd/process';
+import { answerTo, StartError } from '@transitd/process';
 import { readFile } from '../terminal/input.ts';
 import { printError } from '../terminal/print.ts';
 import type { TlsSettings } from './environment.ts';
@@ -45,14 +45,14 @@ function clientIdentity(certFile: string | undefined, keyFile: string | undefine
 function send(request: Request, agent: Agent): Promise<Response> {
   const { method, body, signal, url } = request;
   const options: RequestOptions = { method, headers: Object.fromEntries(request.headers), agent, signal };
-  return new Promise((resolve, reject) => {
-    const outgoing = requestTls(url, options, (incoming) => resolve(responseOf(incoming))).on('error', reject);
-    if (body === null) outgoing.end();
-    else
-      Readable.fromWeb(body as never)
-        .on('error', (error) => outgoing.destroy(error))
-        .pipe(outgoing);
-  });
+  const outgoing = requestTls(url, options);
+  const answer = answerTo(outgoing, signal, responseOf);
+  if (body === null) outgoing.end();
+  else
+    Readable.fromWeb(body as never)
+      .on('error', (error) => outgoing.destroy(error))
+      .pipe(outgoing);
+  return answer;
 }
 
 function responseOf(incoming: IncomingMessage): Response {

@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { answerTo } from '@transitd/process';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import { untrustedReason } from '../refusals/untrusted-reason.ts';
 import type { Send } from './join-client.ts';
@@ -32,7 +33,7 @@ async function exchange(address: string, path: string, body: string, options: Jo
   let answer: LeaderAnswer;
   try {
     const either = AbortSignal.any([deadline, ...(signal === undefined ? [] : [signal])]);
-    answer = await answerTo(new URL(path, address), body, { ...options, signal: either });
+    answer = await post(new URL(path, address), body, { ...options, signal: either });
   } catch (error) {
     if (error instanceof ClusterError) throw error;
     const reason = deadline.aborted ? `no answer within ${deadlineMs / 1000} s` : signal?.aborted ? 'stopped' : reasonOf(error);
@@ -46,18 +47,14 @@ interface LeaderAnswer {
   readonly body: Buffer;
 }
 
-function answerTo(url: URL, body: string, { ca, signal }: JoinHttpOptions): Promise<LeaderAnswer> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    const options = { method: 'POST', headers, ...(signal && { signal }), agent: false } as const;
-    const take = (response: IncomingMessage) => bodyOf(response).then(resolve, reject);
-    const outgoing =
-      url.protocol === 'https:'
-        ? httpsRequest(url, { ...options, ...(ca !== undefined && { ca }) }, take)
-        : httpRequest(url, options, take);
-    outgoing.on('error', reject);
-    outgoing.end(body);
-  });
+function post(url: URL, body: string, { ca, signal }: JoinHttpOptions & { readonly signal: AbortSignal }): Promise<LeaderAnswer> {
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+  const options = { method: 'POST', headers, signal, agent: false } as const;
+  const outgoing =
+    url.protocol === 'https:' ? httpsRequest(url, { ...options, ...(ca !== undefined && { ca }) }) : httpRequest(url, options);
+  const answer = answerTo(outgoing, signal, bodyOf);
+  outgoing.end(body);
+  return answer;
 }
 
 async function bodyOf(response: IncomingMessage): Promise<LeaderAnswer> {

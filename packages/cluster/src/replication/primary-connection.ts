@@ -1,5 +1,5 @@
-import type { ClientRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { answerTo } from '@transitd/process';
 import { frameBytesMax } from '@transitd/replication';
 import { jsonIn } from '@transitd/storage-fsm';
 import type { WebSocket } from 'ws';
@@ -89,24 +89,20 @@ interface Exchanged {
 }
 
 function exchange(options: PrimaryConnectionOptions, body: Buffer): Promise<Exchanged> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'Content-Type': 'application/json', 'Content-Length': body.length, Connection: 'close' };
-    const outgoing: ClientRequest = httpsRequest({
-      ...{ method: 'POST', path: activatePath, headers, setHost: true },
-      host: parseHostAndPort(options.address)?.host,
-      ...connectionBy(connecting(options)),
-      signal: AbortSignal.timeout(2 * options.connectMsMax),
-    });
-    outgoing.on('error', reject);
-    outgoing.on('response', (response) => {
-      const { statusCode: status = 0, headers: answered } = response;
-      bytesOf(response, answerBytesMax).then(
-        (bytes) => resolve({ status, activeNode: answered[activeNodeHeader], body: bytes }),
-        reject,
-      );
-    });
-    outgoing.end(body);
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': body.length, Connection: 'close' };
+  const signal = AbortSignal.timeout(2 * options.connectMsMax);
+  const outgoing = httpsRequest({
+    ...{ method: 'POST', path: activatePath, headers, setHost: true },
+    host: parseHostAndPort(options.address)?.host,
+    ...connectionBy(connecting(options)),
+    signal,
   });
+  const answer = answerTo(outgoing, signal, async (response) => {
+    const { statusCode: status = 0, headers: answered } = response;
+    return { status, activeNode: answered[activeNodeHeader], body: await bytesOf(response, answerBytesMax) };
+  });
+  outgoing.end(body);
+  return answer;
 }
 
 function refusalIn(status: number, activeNode: unknown, body: Buffer): PrimaryRefusal {

@@ -278,6 +278,7 @@ function exchange(peer: Peer, agent: Agent, request: ClusterRequest, stallMs: nu
       mayBeSent = true;
     });
     req.once('close', () => {
+      fail(new Error('the connection ended without an answer')); // does nothing after an answer
       endDeadline();
       signal?.removeEventListener('abort', onAbort);
     });

@@ -126,6 +126,13 @@ describe('a message of a join by HTTP', () => {
       expect(await messageOf(attempt)).to.equal('no answer within 0.05 s');
     });
 
+  it('that is answered by a switch of protocols ends', async () => {
+    const address = await serve((_, res) => res.writeHead(101, { connection: 'Upgrade', upgrade: 'other' }).flushHeaders());
+    const attempt = sendByHttp()(address, '/', {});
+    expect(await codeOf(attempt)).to.equal('leader_unavailable');
+    expect(await messageOf(attempt)).to.equal('the connection ended without an answer');
+  });
+
   it('ends when the node stops', async () => {
     const stop = new AbortController();
     const address = await serve(() => stop.abort());

@@ -254,6 +254,11 @@ describe('calls to a peer', () => {
       expect(await failure(get())).to.equal('outcome_unknown');
     });
 
+    it('when the peer switches protocols instead of answering', async () => {
+      onForwarded = (_req, res) => res.writeHead(101, { connection: 'Upgrade', upgrade: 'other' }).flushHeaders();
+      expect(await failure(get())).to.equal('outcome_unknown');
+    });
+
     it('when the answer takes too long', async () => {
       await read(); // opens a connection, so that the time limit applies to the answer alone
       onForwarded = () => undefined;

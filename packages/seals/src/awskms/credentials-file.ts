@@ -1,18 +1,17 @@
-import { readFile } from 'node:fs/promises';
 import { ProviderError } from '@transitd/barrier';
-import { reasonOf, requireOwnerWritable } from '@transitd/process';
+import { readSecretFile, reasonOf } from '@transitd/process';
 import type { AwsCredentials } from './aws-service.ts';
 
 /**
  * Reads the credentials of a profile from a shared credentials file of AWS.
  * @param name - of the setting that names the file, for errors
+ * @param user - id of the user who runs the node
  * @throws ProviderError `permission`
  */
-export async function readProfile(name: string, file: string, profile: string): Promise<AwsCredentials> {
+export async function readProfile(name: string, file: string, profile: string, user?: number): Promise<AwsCredentials> {
   let text: string;
   try {
-    requireOwnerWritable(file);
-    text = await readFile(file, 'utf8');
+    text = readSecretFile(file, user).toString('utf8');
   } catch (error) {
     throw new ProviderError('permission', `${name} cannot be read: ${reasonOf(error)}`, { cause: error });
   }

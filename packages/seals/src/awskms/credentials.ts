@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { ProviderError } from '@transitd/barrier';
-import { reasonOf, requireOwnerWritable } from '@transitd/process';
+import { readSecretFile, reasonOf } from '@transitd/process';
 import { z } from 'zod';
 import type { Connect } from '../http/exchange.ts';
 import { type Credential, Expiring } from '../http/expiring.ts';
@@ -126,9 +125,8 @@ export class CredentialSource {
       );
     try {
       const tokenFile = env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'];
-      if (tokenFile !== undefined) requireOwnerWritable(tokenFile);
       const token =
-        tokenFile === undefined ? env['AWS_CONTAINER_AUTHORIZATION_TOKEN'] : (await readFile(tokenFile, 'utf8')).trim();
+        tokenFile === undefined ? env['AWS_CONTAINER_AUTHORIZATION_TOKEN'] : readSecretFile(tokenFile).toString('utf8').trim();
       const headers = token === undefined ? {} : { authorization: token };
       const { status, json } = await connect(url.origin)({ method: 'GET', path: `${url.pathname}${url.search}`, headers });
       return credentialIn(status, json);

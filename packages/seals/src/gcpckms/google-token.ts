@@ -1,7 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { ProviderError } from '@transitd/barrier';
-import { reasonOf, requireOwnerWritable } from '@transitd/process';
+import { readSecretFile, reasonOf } from '@transitd/process';
 import { z } from 'zod';
 import { fetchAccessToken, grantRequest } from '../http/access-token.ts';
 import type { Connect } from '../http/exchange.ts';
@@ -53,12 +52,11 @@ async function fromKey({ connect, nowMs }: GoogleTokenParts, file: string): Prom
   return fetchAccessToken({ connect, address: url.origin, name, nowMs }, grantRequest(url.pathname, form));
 }
 
-/** Reads the key of a service account. @throws ProviderError `permission` */
-export async function readServiceAccount(file: string): Promise<z.output<typeof serviceAccount>> {
+/** Reads the key of a service account. @param user - id of the user who runs the node @throws ProviderError `permission` */
+export async function readServiceAccount(file: string, user?: number): Promise<z.output<typeof serviceAccount>> {
   let json: unknown;
   try {
-    requireOwnerWritable(file);
-    json = JSON.parse(await readFile(file, 'utf8'));
+    json = JSON.parse(readSecretFile(file, user).toString('utf8'));
   } catch (error) {
     // A parser's message may quote the text, which contains the key.
     const reason = error instanceof SyntaxError ? 'it is not JSON' : reasonOf(error);

@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { answerTo } from '@transitd/process';
 
 /** TLS settings of the connections to a provider; PEM. */
 export interface ProviderTls {
@@ -48,32 +49,34 @@ export const connect: Connect = (address) => exchangeWith(address, { skipVerify:
 /** Sends each request to this address on a new connection. Follows no redirects. */
 export const exchangeWith =
   (address: string, { ca, cert, key, serverName, skipVerify }: ProviderTls, deadlineMs = defaultDeadlineMs): Exchange =>
-  ({ method, path, headers, body, text: wantsText = false }) =>
-    new Promise((resolve, reject) => {
-      const url = new URL(path, address);
-      const text = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body);
-      const sent = {
-        ...(typeof body === 'object' && { 'content-type': 'application/json' }),
-        ...headers,
-        ...(method !== 'GET' && { 'content-length': String(Buffer.byteLength(text)) }),
-      };
-      const signal = AbortSignal.timeout(deadlineMs);
-      const options = { method, headers: sent, signal, agent: false } as const;
-      const secure = {
-        ...(ca !== undefined && { ca }),
-        ...(cert !== undefined && { cert }),
-        ...(key !== undefined && { key }),
-        ...(serverName !== undefined && { servername: serverName }),
-        rejectUnauthorized: !skipVerify,
-      };
-      const fail = (error: Error): void =>
-        reject(signal.aborted ? new Error(`no answer within ${deadlineMs / 1000} s`) : withMessage(error));
-      const take = (response: IncomingMessage): void => void answerOf(response, wantsText).then(resolve, fail);
-      const outgoing =
-        url.protocol === 'https:' ? httpsRequest(url, { ...options, ...secure }, take) : httpRequest(url, options, take);
-      outgoing.on('error', fail);
-      outgoing.end(text);
-    });
+  async ({ method, path, headers, body, text: wantsText = false }) => {
+    const url = new URL(path, address);
+    // A path such as `//host/` would lead to another host, which would get the credentials.
+    if (url.origin !== new URL(address).origin) throw new Error('the path leads to another host');
+    const text = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body);
+    const sent = {
+      ...(typeof body === 'object' && { 'content-type': 'application/json' }),
+      ...headers,
+      ...(method !== 'GET' && { 'content-length': String(Buffer.byteLength(text)) }),
+    };
+    const signal = AbortSignal.timeout(deadlineMs);
+    const options = { method, headers: sent, signal, agent: false } as const;
+    const secure = {
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && { cert }),
+      ...(key !== undefined && { key }),
+      ...(serverName !== undefined && { servername: serverName }),
+      rejectUnauthorized: !skipVerify,
+    };
+    const outgoing = url.protocol === 'https:' ? httpsRequest(url, { ...options, ...secure }) : httpRequest(url, options);
+    const answer = answerTo(outgoing, signal, (response) => answerOf(response, wantsText));
+    outgoing.end(text);
+    try {
+      return await answer;
+    } catch (error) {
+      throw signal.aborted ? new Error(`no answer within ${deadlineMs / 1000} s`) : withMessage(error as Error);
+    }
+  };
 
 async function answerOf(response: IncomingMessage, wantsText: boolean): Promise<ProviderAnswer> {
   const chunks: Buffer[] = [];

@@ -1,18 +1,17 @@
-import { readFile } from 'node:fs/promises';
 import { ProviderError } from '@transitd/barrier';
-import { reasonOf, requireOwnerWritable } from '@transitd/process';
+import { readSecretFile, reasonOf } from '@transitd/process';
 
 /**
  * Reads a credential from a file.
  * @param setting - that names the file, for errors
  * @param what - the credential is, for errors
+ * @param user - id of the user who runs the node
  * @throws ProviderError `permission`
  */
-export async function readSecret(setting: string, file: string, what: string): Promise<string> {
+export async function readSecret(setting: string, file: string, what: string, user?: number): Promise<string> {
   let secret: string;
   try {
-    requireOwnerWritable(file);
-    secret = (await readFile(file, 'utf8')).trim();
+    secret = readSecretFile(file, user).toString('utf8').trim();
   } catch (error) {
     throw new ProviderError('permission', `${setting} cannot be read: ${reasonOf(error)}`, { cause: error });
   }

@@ -235,6 +235,14 @@ describe('an awskms seal', () => {
         expect((await providerErrorOf(sealAt(mock, 'one', elsewhere).wrap(key))).message).to.match(
           /neither https nor an address of the container/,
         );
+        for (const detour of ['http://127.0.0.1//127.0.0.2:8200/x', 'http://127.0.0.1/\\\\127.0.0.2:8200/x'])
+          expect(
+            (await providerErrorOf(sealAt(mock, 'one', { ...env, AWS_CONTAINER_CREDENTIALS_FULL_URI: detour }).wrap(key)))
+              .message,
+          ).to.match(/the container gives none: the path leads to another host/);
+        const relative = { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: `//${new URL(mock.address).host}/x` };
+        expect((await providerErrorOf(sealAt(mock, 'one', relative).wrap(key))).message).to.match(/leads to another host/);
+        expect(mock.requests).to.have.lengthOf(1);
         chmodSync(tokenFile, 0o620);
         expect((await providerErrorOf(sealAt(mock, 'one', env).wrap(key))).message).to.match(/has mode 0620/);
         chmodSync(tokenFile, 0o600);

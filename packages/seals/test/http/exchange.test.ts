@@ -26,6 +26,11 @@ describe('an exchange with a provider', () => {
       },
       says: 'its answer has more than 65536 bytes',
     },
+    {
+      what: 'switches protocols instead of answering',
+      answer: (res) => res.writeHead(101, { connection: 'Upgrade', upgrade: 'other' }).flushHeaders(),
+      says: 'the connection ended without an answer',
+    },
   ] as readonly { what: string; answer: StubAnswer; says: string }[])
     it(`ends when the provider ${what}`, async () => {
       const provider = await stubProvider(() => answer);
@@ -38,6 +43,22 @@ describe('an exchange with a provider', () => {
         await provider.close();
       }
     });
+
+  it('sends nothing to another host than that of the address', async () => {
+    const [provider, other] = [await stubProvider(() => [200, {}]), await stubProvider(() => [200, {}])];
+    try {
+      const { host } = new URL(other.address);
+      for (const path of [`//${host}/x`, `/\\${host}/x`, `\\\\${host}/x`, `${other.address}/x`, 'https:/x']) {
+        const error: unknown = await exchangeWith(provider.address, { skipVerify: false })({ method: 'GET', path }).catch(
+          (reason: unknown) => reason,
+        );
+        expect(error, path).to.be.an('error').with.property('message', 'the path leads to another host');
+      }
+      expect([...provider.requests, ...other.requests]).to.deep.equal([]);
+    } finally {
+      await Promise.all([provider.close(), other.close()]);
+    }
+  });
 
   it('returns a redirect instead of following it', async () => {
     const provider = await stubProvider(() => [302, '', { location: '/elsewhere' }]);
