@@ -77,24 +77,33 @@ export function requireSdk(resolve: (name: string) => string = createRequire(imp
 export async function callAws<Form extends z.ZodType>(service: AwsService, call: AwsCall<Form>): Promise<z.output<Form>> {
   const { name, form, credentials, secrets = [], send, errorOf } = call;
   let answer: ProviderAnswer | undefined;
+  let bytes: Buffer | undefined;
   const handle = async ({ path, headers, body = '' }: SignedRequest) => {
     answer = await sendTo(service.exchange, name, { method: 'POST', path, headers, body: textOf(body), text: true });
-    return { response: { statusCode: answer.status, headers: {}, body: Buffer.from(answer.text ?? '') } };
+    const { status, text: given = '' } = answer;
+    bytes = Buffer.from(hasDocumentType(given) ? '' : given);
+    return { response: { statusCode: status, headers: {}, body: bytes } };
   };
   const malformed = (): ProviderError => new ProviderError('malformed', `${name} returned an answer that does not come from AWS`);
   let result: unknown;
   try {
     result = await send(settingsOf(service, credentials, handle));
   } catch (error) {
-    if (error instanceof ProviderError || answer === undefined) throw error;
+    if (error instanceof ProviderError) throw error;
+    if (answer === undefined) throw new ProviderError('malformed', `${name} was not asked: the SDK cannot make the request`);
     if (answer.status < 300) throw malformed(); // the SDK could not parse it
     const hidden = [...secrets, credentials?.secretAccessKey, credentials?.sessionToken].filter((text) => text !== undefined);
-    throw errorOf(refusalIn(answer, error, hidden));
+    throw errorOf(refusalIn(answer, error, [...hidden, ...hidden.map(encodeURIComponent)]));
+  } finally {
+    bytes?.fill(0); // it may contain a key
   }
   const checked = form.safeParse(result);
   if (!checked.success) throw malformed();
   return checked.data;
 }
+
+/** Time of the SDK's parser grows by the square of these, and no answer of AWS has them. */
+const hasDocumentType = (text: string): boolean => /<!(?:doctype|entity)/i.test(text);
 
 const textOf = (body: string | Uint8Array): string => (typeof body === 'string' ? body : new TextDecoder().decode(body));
 
@@ -144,8 +153,9 @@ const [noType, noText] = ['Unknown', 'UnknownError'];
 /** @param error - of the SDK: an exception of the service, or one of its parser if the answer has another form */
 function refusalIn({ status, retryAfterMs }: ProviderAnswer, error: unknown, secrets: readonly string[]): AwsRefusal {
   const isOfService = error instanceof Error && '$fault' in error;
-  const [type, text] = isOfService ? [error.name, error.message].map(String) : [];
-  const known = (part: string | undefined): string => (part === undefined || part === noType || part === noText ? '' : part);
+  // The answer determines both, so they may have any type.
+  const [type, text]: readonly unknown[] = isOfService ? [error.name, error.message] : [];
+  const known = (part: unknown): string => (typeof part !== 'string' || part === noType || part === noText ? '' : part);
   const parts = [`status ${status}`, known(type), known(text)].filter((part) => part !== '');
   const said = parts.map((part) => printable(secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), part)));
   return { status, type: known(type), said: said.join(': '), options: retryAfterMs === undefined ? {} : { retryAfterMs } };

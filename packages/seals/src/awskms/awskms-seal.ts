@@ -8,7 +8,15 @@ import {
 import { z } from 'zod';
 import { purpose } from '../backend/purpose.ts';
 import type { SealBackend } from '../backend/seal-backend.ts';
-import { type AwsRefusal, type AwsService, type ClientSettings, callAws, failureOfStatus, withoutTrace } from './aws-service.ts';
+import {
+  type AwsCall,
+  type AwsRefusal,
+  type AwsService,
+  type ClientSettings,
+  callAws,
+  failureOfStatus,
+  withoutTrace,
+} from './aws-service.ts';
 import type { CredentialSource } from './credentials.ts';
 
 export interface AwsKmsSealParts {
@@ -21,15 +29,18 @@ export interface AwsKmsSealParts {
 type Sdk = typeof import('@aws-sdk/client-kms');
 
 const bytes = (max: number) => z.instanceof(Uint8Array).refine(({ length }) => length >= 1 && length <= max);
-const KeyId = z
-  .string()
-  .regex(/^[\x21-\x7e]+$/)
-  .max(keyIdCharactersMax);
+/** ARN of a key, or its id alone. Nothing else is put into an error: an endpoint could repeat the key that it was to encrypt. */
+const keyForm = /^(?:arn:(?<partition>[a-z-]{1,32}):kms:[a-z0-9-]{1,32}:(?<account>\d{12}):key\/)?(?<id>[A-Za-z0-9-]{1,36})$/;
+const KeyId = z.string().regex(keyForm).max(keyIdCharactersMax);
 const encrypted = z.object({ CiphertextBlob: bytes((ciphertextCharactersMax / 4) * 3), KeyId });
 const decrypted = z.object({ Plaintext: bytes(768), KeyId });
 const drawn = z.object({ Plaintext: bytes(1536) });
 
 type Operation = 'Encrypt' | 'Decrypt' | 'GenerateRandom';
+
+interface OperationCall<S extends z.ZodType> extends Pick<AwsCall<S>, 'form' | 'secrets'> {
+  readonly operation: Operation;
+}
 
 /** A seal with a symmetric key in AWS KMS. */
 export class AwsKmsSeal implements SealBackend {
@@ -42,8 +53,11 @@ export class AwsKmsSeal implements SealBackend {
 
   async wrap(plaintext: Uint8Array): Promise<WrappedKey> {
     const { keyId: wanted } = this.#parts;
-    const answer = await this.#operate('Encrypt', encrypted, ({ KMSClient, EncryptCommand }, settings) =>
-      withoutTrace(new KMSClient(settings)).send(new EncryptCommand({ ...this.#key, Plaintext: plaintext })),
+    const secrets = [Buffer.from(plaintext).toString('base64')];
+    const answer = await this.#operate(
+      { operation: 'Encrypt', form: encrypted, secrets },
+      ({ KMSClient, EncryptCommand }, settings) =>
+        withoutTrace(new KMSClient(settings)).send(new EncryptCommand({ ...this.#key, Plaintext: plaintext })),
     );
     if (!isAlias(wanted)) this.#requireKey(answer.KeyId, wanted);
     return { keyId: answer.KeyId, ciphertext: viewOf(answer.CiphertextBlob).toString('base64') };
@@ -53,7 +67,7 @@ export class AwsKmsSeal implements SealBackend {
   async unwrap({ ciphertext, keyId }: WrappedKey): Promise<Buffer> {
     const CiphertextBlob = Buffer.from(ciphertext, 'base64');
     try {
-      const answer = await this.#operate('Decrypt', decrypted, ({ KMSClient, DecryptCommand }, settings) =>
+      const answer = await this.#operate({ operation: 'Decrypt', form: decrypted }, ({ KMSClient, DecryptCommand }, settings) =>
         withoutTrace(new KMSClient(settings)).send(new DecryptCommand({ ...this.#key, CiphertextBlob })),
       );
       this.#requireKey(answer.KeyId, keyId);
@@ -66,8 +80,10 @@ export class AwsKmsSeal implements SealBackend {
 
   /** Draws from the service, not by the key. */
   async random(count: number): Promise<Buffer> {
-    const { Plaintext } = await this.#operate('GenerateRandom', drawn, ({ KMSClient, GenerateRandomCommand }, settings) =>
-      withoutTrace(new KMSClient(settings)).send(new GenerateRandomCommand({ NumberOfBytes: count })),
+    const { Plaintext } = await this.#operate(
+      { operation: 'GenerateRandom', form: drawn },
+      ({ KMSClient, GenerateRandomCommand }, settings) =>
+        withoutTrace(new KMSClient(settings)).send(new GenerateRandomCommand({ NumberOfBytes: count })),
     );
     return viewOf(Plaintext);
   }
@@ -77,15 +93,14 @@ export class AwsKmsSeal implements SealBackend {
   }
 
   async #operate<S extends z.ZodType>(
-    operation: Operation,
-    form: S,
+    { operation, ...call }: OperationCall<S>,
     send: (sdk: Sdk, settings: ClientSettings) => Promise<unknown>,
   ): Promise<z.output<S>> {
     const { service, credentials } = this.#parts;
     const sdk = await import('@aws-sdk/client-kms');
     return callAws(service, {
+      ...call,
       name: this.#name,
-      form,
       credentials: await credentials.get(),
       send: (settings) => send(sdk, settings),
       errorOf: (refusal) => this.#errorOf(refusal, operation),
@@ -101,7 +116,7 @@ export class AwsKmsSeal implements SealBackend {
 
   /** @throws ProviderError if the service used another key */
   #requireKey(used: string, wanted: string): void {
-    if (idOf(used) === idOf(wanted)) return;
+    if (isSameKey(used, wanted)) return;
     throw new ProviderError('malformed', `${this.#name} used the key ${used} instead of ${wanted}: check seal.endpoint`);
   }
 
@@ -112,8 +127,14 @@ export class AwsKmsSeal implements SealBackend {
 
 const isAlias = (keyId: string): boolean => /(^|:)alias\//.test(keyId);
 
-/** Returns the end of an ARN. A key of several regions has the same id in each of them. */
-const idOf = (keyId: string): string => keyId.slice(keyId.lastIndexOf('/') + 1);
+/** Compares the ids and, of two ARNs, also partitions and accounts. A key of several regions has the same id in each of them. */
+function isSameKey(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((keyId) => keyForm.exec(keyId)?.groups);
+  if (a === undefined || b === undefined || a['id'] !== b['id']) return false;
+  const { account, partition } = a;
+  if (account === undefined || b['account'] === undefined) return true;
+  return account === b['account'] && partition === b['partition'];
+}
 
 /** Returns the same memory, so that wiping the buffer wipes the key. */
 const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength);

@@ -80,6 +80,7 @@ function errorOf(text: string, { status, type, said, options }: AwsRefusal): Pro
 
 const failures: ReadonlyMap<string, ProviderFailure> = new Map([
   ['IDPCommunicationError', 'unreachable'],
+  ['IDPCommunicationErrorException', 'unreachable'], // its name in the SDK
   ['Throttling', 'throttled'],
   ['ThrottlingException', 'throttled'],
 ]);

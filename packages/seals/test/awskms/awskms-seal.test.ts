@@ -386,6 +386,13 @@ describe('an awskms seal', () => {
         'throttled',
         /Throttling/,
       ],
+      [
+        'cannot reach the issuer of the token',
+        [400, '<ErrorResponse><Error><Code>IDPCommunicationError</Code><Message>m</Message></Error></ErrorResponse>'],
+        'unreachable',
+        /: status 400: IDPCommunicationError(?:Exception)?: m$/,
+      ],
+      ['shows the page of a proxy', [503, '<!DOCTYPE html><html></html>'], 'unreachable', /: status 503$/],
       ['redirects', [307, '', { location: 'http://elsewhere/' }], 'malformed', /: status 307$/],
       ['answers with 65 KiB', [200, 'x'.repeat(65 * 1024)], 'unreachable', /its answer has more than 65536 bytes/],
       ['answers with a web page', [200, '<html><body>welcome</body></html>'], 'malformed', /./],
@@ -395,6 +402,7 @@ describe('an awskms seal', () => {
       ['gives a secret of two lines', [200, credentials('a\r\nb', '2026-11-23T11:00:00Z')], 'malformed', /./],
       ['gives no time', [200, credentials('a', 'soon')], 'malformed', /./],
       ['nests entities', [200, `<!DOCTYPE a [<!ENTITY b "cc"><!ENTITY c "&b;&b;">]>${given('&c;')}`], 'malformed', /./],
+      ['repeats document types', [403, '<!DOCTYPE>'.repeat(6500)], 'permission', /: status 403$/],
       [
         'repeats the token',
         [403, `<Error><Code>AccessDenied</Code><Message>${webToken} is no good</Message></Error>`],
@@ -446,8 +454,31 @@ describe('an awskms seal', () => {
         'malformed',
         `the awskms seal with the key one at ${mock.address} used the key ${arn('two')} instead of ${arn('one')}: check seal.endpoint`,
       ]);
+      for (const [from, to] of [
+        ['111122223333', '999999999999'],
+        ['arn:aws:', 'arn:aws-cn:'],
+      ] as const) {
+        mock.state.answer = [200, { Plaintext: key.toString('base64'), KeyId: arn('one').replace(from, to) }];
+        expect((await providerErrorOf(sealAt(mock).unwrap(wrapped))).failure, to).to.equal('malformed');
+      }
       mock.state.answer = [200, { Plaintext: key.toString('base64'), KeyId: arn('one').replace(awsRegion, 'us-east-1') }];
       expect(await sealAt(mock).unwrap(wrapped), 'a key of several regions').to.deep.equal(key);
+    });
+
+    it('that names as its key a secret of the request', async () => {
+      const encoded = key.toString('base64');
+      for (const KeyId of [encoded, secret, `arn:aws:kms:${awsRegion}:111122223333:key/${secret}`, arn(encoded)])
+        for (const keyId of ['one', 'alias/one']) {
+          mock.state.answer = [200, { CiphertextBlob: blob, Plaintext: encoded, KeyId }];
+          for (const attempt of [
+            sealAt(mock, keyId).wrap(key),
+            sealAt(mock, keyId).unwrap({ keyId: arn('one'), ciphertext: blob }),
+          ]) {
+            const error = await providerErrorOf(attempt);
+            expect(error.failure).to.equal('malformed');
+            expect(error.message).to.not.contain(encoded).and.not.contain(secret);
+          }
+        }
     });
 
     const forms: readonly unknown[] = [
@@ -486,6 +517,7 @@ describe('an awskms seal', () => {
     it('that is an error of another form', async () => {
       for (const form of [
         ...forms,
+        ...[{ __type: 'X', message: { toString: 1 } }, { __type: { toString: 1 } }],
         ...[{ __type: 7 }, { __type: {}, message: {} }, { __type: ['a'], message: ['b'] }, { __type: null, message: null }],
         ...[
           { __type: '', message: '' },
@@ -526,6 +558,11 @@ describe('an awskms seal', () => {
           .to.not.contain(secret)
           .and.not.contain(session);
         expect(error.message).to.contain('for *** and ***');
+        mock.state.answer = [
+          status,
+          { __type: 'X', message: `${encodeURIComponent(session)} ${encodeURIComponent(secret)} ${key.toString('base64')}` },
+        ];
+        expect((await providerErrorOf(sealAt(mock, 'one', env).wrap(key))).message).to.match(/: X: \*\*\* \*\*\* \*\*\*$/);
       }
     });
   });
