@@ -80,7 +80,8 @@ const awsKmsSeal = z
   .strictObject({
     type: z.literal('awskms'),
     name: sealName,
-    region,
+    // The SDK would turn these into other regions.
+    region: region.refine((name) => !/^fips-|-fips$|^aws-/.test(name), 'must be a region, such as us-east-1'),
     kms_key_id: label(/^[\w:/-]{1,2048}$/, '1 to 2048 characters of a key id, an ARN or an alias'),
     endpoint: httpUrl.optional(),
     credentials_file: z.string().optional(),

@@ -28,6 +28,9 @@ describe('the configuration of a seal with a key service', () => {
   for (const { what, seal, says } of [
     { what: 'an endpoint without TLS', seal: { ...aws, endpoint: 'http://kms.example' }, says: /seal.endpoint.*https/ },
     { what: 'a secret', seal: { ...aws, secret_key: 'x' }, says: /secret_key/ },
+    ...['fips-us-east-1', 'us-east-1-fips', 'aws-global'].map((one) => ({
+      ...{ what: `the pseudo-region ${one}`, seal: { ...aws, region: one }, says: /seal.region: must be a region/ },
+    })),
     { what: 'a region that is no host name', seal: { ...aws, region: 'evil.example/' }, says: /seal.region/ },
     { what: 'a file in the data directory', seal: { ...aws, credentials_file: '/var/lib/transitd/c' }, says: /inside data_dir/ },
     {

@@ -11,14 +11,14 @@ import { GcpKmsSeal } from './gcpckms/gcp-kms-seal.ts';
 import { googleToken } from './gcpckms/google-token.ts';
 import type { Connect } from './http/exchange.ts';
 import { secretFrom } from './secret-source.ts';
+import { type Variables, withoutEmpty } from './variables.ts';
 
 type CloudConfig = Extract<Config['seal'], { type: 'awskms' | 'azurekeyvault' | 'gcpckms' }>;
 
 type AwsConfig = Extract<CloudConfig, { type: 'awskms' }>;
 
 export interface CloudSealParts {
-  /** Environment variables, with the names that the cloud providers' own tools use. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Variables;
   readonly connect: Connect;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
@@ -27,7 +27,8 @@ export interface CloudSealParts {
 const googleKms = 'https://cloudkms.googleapis.com';
 
 /** Returns a seal with a key of a cloud provider. Sends no request. @throws StartError */
-export function cloudSeal(config: CloudConfig, parts: CloudSealParts): SealBackend {
+export function cloudSeal(config: CloudConfig, given: CloudSealParts): SealBackend {
+  const parts = { ...given, env: withoutEmpty(given.env) };
   switch (config.type) {
     case 'awskms':
       return awsKmsSeal(config, parts);

@@ -7,8 +7,7 @@ import { reasonOf } from '@transitd/process';
 import { credentialsOf, readProfile } from './awskms/credentials-file.ts';
 import { readServiceAccount } from './gcpckms/google-token.ts';
 import { readSecret } from './http/secret-file.ts';
-
-type Variables = Readonly<Record<string, string | undefined>>;
+import { type Variables, withoutEmpty } from './variables.ts';
 
 /** A file that a seal with a provider reads, as a node would find it. */
 export interface CredentialFile {
@@ -33,7 +32,7 @@ interface Reader {
  */
 export function credentialFiles(seal: Config['seal'], variables: Variables, user?: number): Promise<readonly CredentialFile[]> {
   return Promise.all(
-    readersOf(seal, variables).map(async ({ file, isSecret, read }) => {
+    readersOf(seal, withoutEmpty(variables)).map(async ({ file, isSecret, read }) => {
       try {
         await read(user);
         return { file, isExposed: isSecret && (statSync(file).mode & 0o004) !== 0 };

@@ -48,7 +48,8 @@ export const defaultSessionName = 'transitd';
 /**
  * Finds credentials for AWS. The sources are, in this order: the configured file, the environment variables, the file that they name, the
  * web identity that they name, the container (ECS, EKS Pod Identity), and the instance (IMDSv2). If a role is configured, it is assumed by
- * these credentials, or by a token of its own. Temporary credentials are replaced five minutes before they expire.
+ * these credentials, or by a token of its own. Temporary credentials are replaced before they expire.
+ * Empty variables were left out before.
  *
  * The SDK's own sources are not used: they read files that nobody named, run programs, answer to more variables, repeat requests, and
  * neither limit answers nor send them by an exchange.

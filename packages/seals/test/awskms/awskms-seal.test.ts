@@ -243,6 +243,13 @@ describe('an awskms seal', () => {
         const relative = { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: `//${new URL(mock.address).host}/x` };
         expect((await providerErrorOf(sealAt(mock, 'one', relative).wrap(key))).message).to.match(/leads to another host/);
         expect(mock.requests).to.have.lengthOf(1);
+        const empty = {
+          ...{ AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_SHARED_CREDENTIALS_FILE: '', AWS_PROFILE: '' },
+          ...{ AWS_WEB_IDENTITY_TOKEN_FILE: '', AWS_ROLE_ARN: awsRole, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: '' },
+        };
+        await sealAt(mock, 'one', { ...empty, ...env }).wrap(key);
+        const given = { AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: '', AWS_CONTAINER_AUTHORIZATION_TOKEN: 'pod-token' };
+        await sealAt(mock, 'one', { ...empty, ...env, ...given }).wrap(key);
         chmodSync(tokenFile, 0o620);
         expect((await providerErrorOf(sealAt(mock, 'one', env).wrap(key))).message).to.match(/has mode 0620/);
         chmodSync(tokenFile, 0o600);
