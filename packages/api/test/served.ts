@@ -74,7 +74,7 @@ export async function served({
   const node = {
     services,
     initialized: true,
-    member: { kind: 'raft', clusterName: { id: '00000000', name: 'test' }, peers: {} },
+    member: { kind: 'raft', clusterName: { id: '00000000', name: 'test' }, peers: { membershipList: { members: [] } } },
     requireMember: () => node.member,
     eligibility: { readRole: 'active', waitUntilInForce: async () => undefined },
     config: { data_dir: '.', storage: { type: 'raft' } },

@@ -47,16 +47,37 @@ const propertyOf = (name: string, { property, kind }: Field): string =>
 const unitsPerSecond = (property: string, { kind }: Field): number =>
   (kind === 'duration' || kind === 'lease') && property.endsWith('Ms') ? 1000 : 1;
 
+/** A field that a record keeps. */
+interface KeptField {
+  readonly name: string;
+  readonly isAlias: boolean;
+  readonly property: string;
+  readonly units: number;
+}
+
+const known = new WeakMap<FieldSchema, readonly KeptField[]>();
+
+/** Returns the fields that records keep. They are derived once from a declaration, and used by every request. */
+function keptFields(schema: FieldSchema): readonly KeptField[] {
+  const derived = known.get(schema);
+  if (derived !== undefined) return derived;
+  const kept = Object.entries(schema).flatMap(([name, field]) => {
+    const { aliasOf: main = name, ignored, unsupported } = field;
+    if (ignored || unsupported !== undefined) return [];
+    const property = propertyOf(main, schema[main] ?? field);
+    return [{ name, isAlias: main !== name, property, units: unitsPerSecond(property, field) }];
+  });
+  known.set(schema, kept);
+  return kept;
+}
+
 /** Returns the values of a request by property. An alias counts if its field has no value. */
 export function propertiesIn<S extends FieldSchema>(schema: S, values: Fields<S>['values']): Properties<S> {
   const given: Readonly<Record<string, unknown>> = values;
   const found: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(schema)) {
-    const { aliasOf: main = name, ignored, unsupported } = field;
-    if (ignored || unsupported !== undefined) continue;
-    const property = propertyOf(main, schema[main] ?? field);
-    const value = typeof given[name] === 'number' ? given[name] * unitsPerSecond(property, field) : given[name];
-    found[property] = main === name ? (value ?? found[property]) : (found[property] ?? value);
+  for (const { name, isAlias, property, units } of keptFields(schema)) {
+    const value = typeof given[name] === 'number' ? given[name] * units : given[name];
+    found[property] = isAlias ? (found[property] ?? value) : (value ?? found[property]);
   }
   return found as Properties<S>;
 }
@@ -75,13 +96,13 @@ export function membersIn<S extends FieldSchema, Kept extends object>(
   schema: S,
   record: Kept & HasAll<S, Kept>,
 ): Readonly<Record<string, unknown>> {
-  const known = record as Readonly<Record<string, unknown>>;
-  const shown = fieldsOf(schema).map(([name, field]) => {
-    const property = propertyOf(name, field);
-    const value = known[property];
-    return [name, typeof value === 'number' ? value / unitsPerSecond(property, field) : value] as const;
-  });
-  return Object.fromEntries(shown.filter(([, value]) => value !== undefined));
+  const kept = record as Readonly<Record<string, unknown>>;
+  const members: Record<string, unknown> = {};
+  for (const { name, isAlias, property, units } of keptFields(schema)) {
+    const value = kept[property];
+    if (!isAlias && value !== undefined) members[name] = typeof value === 'number' ? value / units : value;
+  }
+  return members;
 }
 
 /** The schemas of values in answers, by kind. Durations are in seconds. */

@@ -25,8 +25,12 @@ export function shown<Source>(members: Members<Source>): Shown<Source> {
     members,
     schema: object(schemasOf(false), schemasOf(true)),
     json: (source) => {
-      const values = all.map(({ name, of }) => [name, of(source)] as const);
-      return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+      const json: Record<string, unknown> = {};
+      for (const { name, of } of all) {
+        const value = of(source);
+        if (value !== undefined) json[name] = value;
+      }
+      return json;
     },
   };
 }
