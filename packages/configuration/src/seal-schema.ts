@@ -80,7 +80,7 @@ const awsKmsSeal = z
   .strictObject({
     type: z.literal('awskms'),
     name: sealName,
-    // The SDK would turn these into other regions.
+    // Names of endpoints, not of regions: the SDK refuses them at the first call, or AWS does.
     region: region.refine((name) => !/^fips-|-fips$|^aws-/.test(name), 'must be a region, such as us-east-1'),
     kms_key_id: label(/^[\w:/-]{1,2048}$/, '1 to 2048 characters of a key id, an ARN or an alias'),
     endpoint: httpUrl.optional(),

@@ -1,7 +1,6 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import { reasonOf, StartError } from '@transitd/process';
+import { readNamedFile, reasonOf, StartError } from '@transitd/process';
 import type { ListenerConfig } from './schema.ts';
 
 /**
@@ -58,13 +57,7 @@ export function tlsContext({
   return context;
 }
 
-function read(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new StartError(`listeners: ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
-  }
-}
+const read = (file: string): Buffer => readNamedFile('listeners', file);
 
 /** Reads a PEM file and requires a certificate in it, because OpenSSL accepts a file without certificates as an empty list. */
 function readCertificate(file: string): Buffer {

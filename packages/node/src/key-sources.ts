@@ -1,14 +1,13 @@
-import { readFile } from 'node:fs/promises';
 import { get } from 'node:https';
 import type { KeySources } from '@transitd/access';
-import { answerTo } from '@transitd/process';
+import { answerTo, readRegularFile } from '@transitd/process';
 
 /** Limits for fetching a key set. */
 const [fetchMsMax, bytesMax] = [5_000, 1024 * 1024];
 
 /** Returns the key sets for `jwt` logins: files named in the configuration, and https URLs. */
 export const keySources = (files: Readonly<Record<string, string>>): KeySources => ({
-  file: async (name) => (Object.hasOwn(files, name) ? limited(await readFile(files[name] ?? '', 'utf8')) : undefined),
+  file: async (name) => (Object.hasOwn(files, name) ? readRegularFile(files[name] ?? '', bytesMax).toString('utf8') : undefined),
   url: fetchText,
 });
 
@@ -32,9 +31,4 @@ async function textOf(response: AsyncIterable<Buffer>): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-}
-
-function limited(text: string): string {
-  if (text.length > bytesMax) throw new Error('the file is too long');
-  return text;
 }

@@ -13,6 +13,6 @@ export { type BarrierOperation, type NodeObserver, noObserver } from './node-obs
 export { OrdinaryEnd } from './ordinary-end.ts';
 export { requireOwner, requireOwnerOnly } from './owner-only.ts';
 export { reasonOf } from './reason.ts';
-export { readRegularFile, readSecretFile } from './regular-file.ts';
+export { readNamedFile, readRegularFile, readSecretFile } from './regular-file.ts';
 export type { Span, SpanName, TraceHeaders, Tracer } from './tracing.ts';
 export { version } from './version.ts';

@@ -22,6 +22,23 @@ export const readSecretFile = (path: string, user = process.geteuid?.()): Buffer
     throw new StartError(`${path} has mode ${present}, so users other than its owner can write to it: run chmod go-w ${path}`);
   });
 
+/** Maximum size of a certificate, a key or a list of authorities, in bytes. */
+const pemBytesMax = 1024 * 1024;
+
+/**
+ * Reads a regular file that the configuration names, such as a certificate.
+ * @param section - of the configuration, for errors
+ * @throws StartError
+ */
+export function readNamedFile(section: string, path: string): Buffer {
+  try {
+    return readRegularFile(path, pemBytesMax);
+  } catch (error) {
+    if (error instanceof StartError) throw new StartError(`${section}: ${error.message}`);
+    throw new StartError(`${section}: ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+  }
+}
+
 /**
  * Reads a regular file. The check and the read use the same descriptor, so that nobody can exchange the file between them, and a FIFO is
  * refused instead of waiting for its writer.

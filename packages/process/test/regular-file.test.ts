@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { StartError } from '../src/exit.ts';
-import { readRegularFile, readSecretFile } from '../src/regular-file.ts';
+import { readNamedFile, readRegularFile, readSecretFile } from '../src/regular-file.ts';
 
 describe('readSecretFile', () => {
   let folder = '';
@@ -51,6 +51,15 @@ describe('readSecretFile', () => {
     expect(readSecretFile(file)).to.have.lengthOf(64 * 1024);
     truncateSync(file, 2 ** 40);
     expect(() => readSecretFile(file)).to.throw(StartError, `${file} has more than 65536 bytes`);
+  });
+
+  it('refuses a FIFO that the configuration names, and a file of more than 1 MiB', () => {
+    const fifo = join(folder, 'fifo');
+    execFileSync('mkfifo', ['-m', '600', fifo]);
+    truncateSync(file, 2 ** 40);
+    expect(() => readNamedFile('listeners', fifo)).to.throw(StartError, `listeners: ${fifo} is not a regular file`);
+    expect(() => readNamedFile('listeners', file)).to.throw(StartError, `listeners: ${file} has more than 1048576 bytes`);
+    expect(() => readNamedFile('seal', `${file}2`)).to.throw(StartError, `seal: ${file}2 cannot be read: ENOENT`);
   });
 
   it('reports a missing file as the file system does', () => {

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { OneSeal, SealConfig } from '@transitd/barrier';
 import { type Config, sealConfig } from '@transitd/configuration';
 import { Pkcs11Tokens } from '@transitd/pkcs11';
-import { type Logger, type NodeObserver, StartError } from '@transitd/process';
+import { type Logger, type NodeObserver, readNamedFile } from '@transitd/process';
 import { type SealBackend, sealRandomBytesMax } from './backend/seal-backend.ts';
 import { cloudSeal } from './cloud-seal.ts';
 import { connect, exchangeWith, type ProviderTls } from './http/exchange.ts';
@@ -124,11 +123,5 @@ function tlsOf({ tls }: TransitConfig): ProviderTls {
   return { ca, cert, key, serverName: tls.server_name, skipVerify: tls.skip_verify };
 }
 
-function read(file: string | undefined): string | undefined {
-  if (file === undefined) return undefined;
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new StartError(`seal: ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
-  }
-}
+const read = (file: string | undefined): string | undefined =>
+  file === undefined ? undefined : readNamedFile('seal', file).toString('utf8');

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { Config } from '@transitd/configuration';
-import { StartError } from '@transitd/process';
+import { readNamedFile, StartError } from '@transitd/process';
 import { anyEndpoint, connectEtcd, type Etcd, type EtcdConnection } from '@transitd/storage-etcd';
 
 export type EtcdConfig = Extract<Config['storage'], { type: 'etcd' }>;
@@ -27,10 +26,4 @@ export async function openEtcd({ endpoints, tls, username, password_file }: Etcd
   return anyEndpoint([await connect(first), ...(await Promise.all(others.map(connect)))]);
 }
 
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new StartError(`storage: ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
-  }
-}
+const read = (file: string): string => readNamedFile('storage', file).toString('utf8');
