@@ -10,6 +10,12 @@ const script = process.env.npm_lifecycle_event;
 
 const isLive = (file) => file !== undefined && existsSync(file) && /^\/\/ @live$/m.test(readFileSync(file, 'utf8'));
 
+/** The stack of an error, and of its causes. */
+const textOf = (error) =>
+  error instanceof Error
+    ? [error.stack, ...(error.cause === undefined ? [] : [`caused by: ${textOf(error.cause)}`])].join('\n')
+    : inspect(error);
+
 function endsWithoutWaiting() {
   console.error(`still open a minute after the last test: ${process.getActiveResourcesInfo().join(', ')}`);
   process.exit(1);
@@ -40,7 +46,7 @@ export default class ResultsReporter extends mocha.reporters.Spec {
     runner.on('fail', (test, error) => {
       resultsOf(test).failures.push({
         title: test.fullTitle(),
-        message: inspect(error).slice(0, 4000),
+        message: textOf(error).slice(0, 4000),
       });
     });
     runner.once('end', () => {

@@ -15,10 +15,10 @@ export interface PlantedFault {
 export const faults: readonly PlantedFault[] = [
   {
     name: 'the active node answers heartbeats without a lease and a quorum',
-    file: 'packages/cluster/src/calls.ts',
+    file: 'packages/cluster/src/heartbeat-handler.ts',
     find: 'if (!role.isActive || !(storage.holdsLease() || (await confirmsLeadership())))',
     replace: 'if (!role.isActive)',
-    tests: ['packages/cluster/test/calls.test.ts'],
+    tests: ['packages/cluster/test/heartbeat-handler.test.ts'],
   },
   {
     name: 'a revocation does not wait for nodes that were removed a moment ago',

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import type { KeySources } from '@transitd/access';
 import { answerTo, readRegularFile } from '@transitd/process';
@@ -15,7 +16,7 @@ export const keySources = (files: Readonly<Record<string, string>>): KeySources 
 export function fetchText(url: string, ca: string): Promise<string> {
   const signal = AbortSignal.timeout(fetchMsMax);
   const request = get(url, { signal, agent: false, headers: { Accept: 'application/json' }, ...(ca !== '' && { ca }) });
-  return answerTo(request, signal, (response) => {
+  return answerTo(request, signal, (response: IncomingMessage) => {
     if (response.statusCode === 200) return textOf(response);
     request.destroy();
     throw new Error(`the response has status ${response.statusCode}`);

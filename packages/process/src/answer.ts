@@ -1,20 +1,20 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { EventEmitter } from 'node:events';
 
 /**
- * Resolves with what `read` makes of the answer to a request.
+ * Resolves with what `read` makes of the answer to a request of `node:http` or `node:https`.
  *
  * Node reports no error when a connection ends without an answer, as after `101 Switching Protocols`; a caller that only listened for
  * errors would wait forever. The signal rejects by itself, whatever became of the request.
  * @throws the error of the request, of `read` or of the signal
  */
-export function answerTo<T>(
-  outgoing: ClientRequest,
+export function answerTo<Response, T>(
+  outgoing: EventEmitter,
   signal: AbortSignal,
-  read: (response: IncomingMessage) => T | Promise<T>,
+  read: (response: Response) => T | Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     let isAnswered = false;
-    outgoing.on('response', (response) => {
+    outgoing.on('response', (response: Response) => {
       isAnswered = true;
       (async () => read(response))().then(resolve, reject);
     });

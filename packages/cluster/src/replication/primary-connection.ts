@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { answerTo } from '@transitd/process';
 import { frameBytesMax } from '@transitd/replication';
@@ -97,7 +98,7 @@ function exchange(options: PrimaryConnectionOptions, body: Buffer): Promise<Exch
     ...connectionBy(connecting(options)),
     signal,
   });
-  const answer = answerTo(outgoing, signal, async (response) => {
+  const answer = answerTo(outgoing, signal, async (response: IncomingMessage) => {
     const { statusCode: status = 0, headers: answered } = response;
     return { status, activeNode: answered[activeNodeHeader], body: await bytesOf(response, answerBytesMax) };
   });

@@ -69,7 +69,7 @@ export const exchangeWith =
       rejectUnauthorized: !skipVerify,
     };
     const outgoing = url.protocol === 'https:' ? httpsRequest(url, { ...options, ...secure }) : httpRequest(url, options);
-    const answer = answerTo(outgoing, signal, (response) => answerOf(response, wantsText));
+    const answer = answerTo(outgoing, signal, (response: IncomingMessage) => answerOf(response, wantsText));
     outgoing.end(text);
     try {
       return await answer;
