@@ -79,7 +79,6 @@ export {
   type Reply,
   replyWithWarnings,
   topLevelDataReply,
-  wrapReply,
   writtenReply,
 } from './reply/reply.ts';
 export {

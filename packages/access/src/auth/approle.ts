@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
-import type { RecordClock } from '@transitd/process';
-import { commonCidrs, withinCidrs } from '@transitd/process';
+import { commonCidrs, type RecordClock, withinCidrs } from '@transitd/process';
 import { pagesBelow, type Store, type Write } from '@transitd/storage-fsm';
 import { displayNameOf } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';

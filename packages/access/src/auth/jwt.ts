@@ -1,6 +1,5 @@
 import { accessTurns, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
-import type { RecordClock } from '@transitd/process';
-import { withinCidrs } from '@transitd/process';
+import { type RecordClock, withinCidrs } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import { displayNameOf } from '../mounts/auth-mount.ts';

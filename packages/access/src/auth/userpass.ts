@@ -1,6 +1,5 @@
 import { NamedLocks } from '@transitd/event-loop';
-import type { Clock } from '@transitd/process';
-import { withinCidrs } from '@transitd/process';
+import { type Clock, withinCidrs } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { displayNameOf } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';

@@ -1,6 +1,5 @@
 import { NamedLocks } from '@transitd/event-loop';
-import type { Clock } from '@transitd/process';
-import { callerGroup } from '@transitd/process';
+import { type Clock, callerGroup } from '@transitd/process';
 import { pagesBelow, type Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest, RateLimited } from '../values/errors.ts';
 import { isRoleName, loginName } from '../values/names.ts';

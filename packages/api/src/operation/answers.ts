@@ -1,4 +1,5 @@
 import { anything, boolean, integer, type JsonSchema, list, map, nothing, object, orNull, string } from '@transitd/http';
+import { shownWrapInfo } from './wrap-info.ts';
 
 /** Successful responses of an operation, by status. */
 export type Answers = Readonly<Record<string, DeclaredAnswer>>;
@@ -21,16 +22,7 @@ export const sharedSchemas = {
     description:
       'Error response. The list is empty if the resource does not exist. `warnings` is present if members of the request have no effect.',
   },
-  WrapInfo: object(
-    {
-      token: string,
-      accessor: string,
-      ttl: integer,
-      creation_time: { type: 'string', format: 'date-time' },
-      creation_path: string,
-    },
-    { wrapped_accessor: string },
-  ),
+  WrapInfo: shownWrapInfo.schema,
   Auth: object({
     client_token: { ...string, description: 'The token, returned only once; empty if the request contained only an accessor.' },
     accessor: string,

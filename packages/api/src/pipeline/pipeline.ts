@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { notExecutedHeader } from '@transitd/cluster';
 import { pathDisabled, type Reply, RequestError, tokenOf, unavailable, wrapTtlOf } from '@transitd/http';
-import type { Span } from '@transitd/process';
-import { callerGroup } from '@transitd/process';
+import { callerGroup, type Span } from '@transitd/process';
 import { InvariantViolation } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { type GuardedOperation, type OpenOperation, whereOf } from '../operation/operation.ts';

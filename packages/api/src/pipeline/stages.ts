@@ -24,7 +24,6 @@ import {
   valuesBytesOf,
   type WorkLimit,
   wantsIndex,
-  wrapReply,
   wrapTtlOf,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
@@ -33,6 +32,7 @@ import { StoreError, transactionBytesMax } from '@transitd/storage-fsm';
 import { type Call, type GuardedOperation, type Where, whereOf } from '../operation/operation.ts';
 import { mayRun, withinPage } from '../operation/rights.ts';
 import { takesNothingAway } from '../operation/takes-nothing-away.ts';
+import { wrapReply } from '../operation/wrap-info.ts';
 import { exchangeOf } from './audit-recording.ts';
 import { bodyOf, ignoreTooLarge, type RequestBodies } from './body-reading.ts';
 import { addressOf } from './caller-address.ts';

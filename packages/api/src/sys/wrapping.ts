@@ -1,16 +1,4 @@
-import type { WrapInfo } from '@transitd/access';
-import {
-  credential,
-  dataReply,
-  integer,
-  object,
-  type Reply,
-  RequestError,
-  string,
-  time,
-  unavailable,
-  wrapReply,
-} from '@transitd/http';
+import { credential, dataReply, integer, object, type Reply, RequestError, string, time, unavailable } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { transactionBytesMax } from '@transitd/storage-fsm';
 import * as answers from '../operation/answers.ts';
@@ -22,6 +10,7 @@ import {
   open,
   type Route,
 } from '../operation/operation.ts';
+import { wrapReply } from '../operation/wrap-info.ts';
 
 /**
  * Makes an operation on a wrapping token, which is sent in the body or as the token of the request. Possession of the wrapping token is
@@ -87,7 +76,7 @@ const rewrap: GuardedOperation = guarded({
   capability: 'update',
   run: async ({ services: { wrapping } }, { values: { token = '' } }) => {
     if (token === '') throw new RequestError('invalid_request', 'missing wrapping token');
-    const info: WrapInfo | undefined = await wrapping.rewrap(token);
+    const info = await wrapping.rewrap(token);
     if (info === undefined) throw notValid();
     return wrapReply(info);
   },

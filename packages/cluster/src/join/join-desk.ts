@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Barrier } from '@transitd/barrier';
-import type { Clock } from '@transitd/process';
-import { callerGroup } from '@transitd/process';
+import { type Clock, callerGroup } from '@transitd/process';
 import type { SigningAuthority } from '../maintenance/signing-authority.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import type { Admissions } from './admission.ts';

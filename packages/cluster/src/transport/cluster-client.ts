@@ -1,7 +1,6 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
-import type { Duplex, Readable } from 'node:stream';
-import { finished } from 'node:stream';
+import { type Duplex, finished, type Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { arrivalDeadline } from '@transitd/http';
 import type { NodeId } from '@transitd/raft-core';
@@ -278,7 +277,7 @@ function exchange(peer: Peer, agent: Agent, request: ClusterRequest, stallMs: nu
       mayBeSent = true;
     });
     req.once('close', () => {
-      fail(new Error('the connection ended without an answer')); // does nothing after an answer
+      if (open === req) fail(new Error('the connection ended without an answer'));
       endDeadline();
       signal?.removeEventListener('abort', onAbort);
     });

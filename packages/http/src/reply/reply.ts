@@ -90,30 +90,6 @@ export const authReply = (auth: object, warnings: readonly string[], issued?: Re
   envelope: { data: null, auth, wrapInfo: null, warnings },
 });
 
-/** A wrapping token, and the response that it unwraps. */
-interface WrapInfo {
-  readonly token: string;
-  readonly accessor: string;
-  readonly path: string;
-  readonly createdMs: number;
-  readonly ttlS: number;
-  /** Empty unless the response shows a new token. */
-  readonly wrappedAccessor: string;
-}
-
-/** Returns the reply that is sent instead of a wrapped response. The status of that response is sent when it is unwrapped. */
-export function wrapReply({ token, accessor, path, createdMs, ttlS, wrappedAccessor }: WrapInfo): Reply {
-  const wrapInfo = {
-    token,
-    accessor,
-    ttl: ttlS,
-    creation_time: new Date(createdMs).toISOString(),
-    creation_path: path,
-    ...(wrappedAccessor !== '' && { wrapped_accessor: wrappedAccessor }),
-  };
-  return { status: 200, envelope: { data: null, auth: null, wrapInfo, warnings: [] } };
-}
-
 /** Reply to a write without a result. */
 export const noContentReply: Reply = { status: 204 };
 

@@ -10,14 +10,14 @@ import {
   type Reply,
   replyWithWarnings,
   topLevelDataReply,
-  wrapReply,
 } from '../../src/reply/reply.ts';
 
 const textOf = (reply: Reply): string => bodyText(reply) ?? '';
 const warningsOf = (reply: Reply): unknown => JSON.parse(textOf(reply)).warnings;
 const id = '00000000-0000-4000-8000-000000000000';
 const unwrapped = (reply: Reply): Reply => ({ status: 200, unwrapped: textOf(reply) });
-const info = { token: 't', accessor: 'a', path: 'p', createdMs: 0, ttlS: 1, wrappedAccessor: '' };
+const wrapInfo = { token: 't', accessor: 'a', ttl: 1, creation_time: '1970-01-01T00:00:00.000Z', creation_path: 'p' };
+const wrappingReply: Reply = { status: 200, envelope: { data: null, auth: null, wrapInfo, warnings: [] } };
 
 describe('a warning that is added to a reply', () => {
   const forms: readonly {
@@ -61,7 +61,7 @@ describe('a warning that is added to a reply', () => {
     'an error': { status: 400, errors: ['no'] },
     'a text': { status: 200, body: 'svc_up 1\n', headers: { 'Content-Type': 'text/plain' } },
     'JSON without an envelope': { status: 200, json: {} },
-    'the reply to a wrapped response': { ...wrapReply(info), requestId: id },
+    'the reply to a wrapped response': { ...wrappingReply, requestId: id },
     'an unwrapped response without an envelope': { status: 200, unwrapped: '{}\n' },
   }) satisfies [string, Reply][])
     it(`leaves ${name} as it is`, () => {
@@ -94,7 +94,7 @@ describe('the encoded content of a reply', () => {
   for (const [name, reply] of Object.entries({
     'an envelope': topLevelDataReply({ b: 1 }),
     'an unwrapped response': unwrapped(topLevelDataReply({ b: 1 })),
-    'an unwrapped response that was wrapped twice': unwrapped(wrapReply(info)),
+    'an unwrapped response that was wrapped twice': unwrapped(wrappingReply),
   }))
     it(`has the id of the audit entries in ${name}`, () => {
       expect(JSON.parse(textOf({ ...reply, requestId: id })).request_id).to.equal(id);
@@ -109,18 +109,6 @@ describe('the encoded content of a reply', () => {
 
   it('has warnings as an array, whatever they contain', () => {
     expect(warningsOf(dataReply({}, ['a "b"\n', 'c']))).to.deep.equal(['a "b"\n', 'c']);
-  });
-
-  it('has the wrapping token of a wrapped response', () => {
-    expect(JSON.parse(textOf(wrapReply({ ...info, wrappedAccessor: 'w' })))).to.deep.include({
-      data: null,
-      auth: null,
-      warnings: null,
-      wrap_info: {
-        ...{ token: 't', accessor: 'a', ttl: 1, creation_time: '1970-01-01T00:00:00.000Z', creation_path: 'p' },
-        wrapped_accessor: 'w',
-      },
-    });
   });
 
   for (const data of [{}, { a: 1 }])

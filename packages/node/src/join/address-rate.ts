@@ -1,6 +1,5 @@
 import { admission, type Bucket, type Rate, RateLimited } from '@transitd/access';
-import type { Clock } from '@transitd/process';
-import { callerGroup } from '@transitd/process';
+import { type Clock, callerGroup } from '@transitd/process';
 
 /** Maximum number of callers that are remembered. The caller with the oldest request is forgotten first. */
 const callersMax = 4096;
