@@ -33,7 +33,7 @@ VOLUME /var/lib/transitd
 EXPOSE 8200 8201 8202
 # On SIGTERM the node transfers leadership, finishes requests in flight and exits with 0.
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=6s --start-period=30s --retries=3 \
+HEALTHCHECK --interval=10s --timeout=30s --start-period=30s --retries=3 \
   CMD ["node", "/opt/transitd/packages/server/transitd.mjs", "healthcheck"]
 ENTRYPOINT ["node", "--disable-sigusr1", "--max-semi-space-size=8", "/opt/transitd/packages/server/transitd.mjs"]
 CMD ["server", "--config", "/etc/transitd/transitd.yaml"]

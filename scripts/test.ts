@@ -1,4 +1,4 @@
-// `npm test [-- --cluster] [--attack] [--chaos] [--clients] [--release] [--e2e]`: runs the suites, each a task of turbo.json, three at a
+// `npm test [-- --cluster] [--attack] [--chaos] [--clients] [--release] [--e2e]`: runs the suites, each a task of turbo.json, two at a
 // time, and prints one last line with the sum of all results. `--cluster` adds the live clusters, `--attack` the attack suite, `--chaos`
 // two minutes of faults, and half a minute of them on etcd, `--clients` the third-party clients and the documentation site (downloaded and
 // built first), `--release` a dry run of a release with the tests of its artifacts, `--e2e` the container tests, on an engine started for
@@ -41,7 +41,7 @@ function runTasks(names: readonly string[]): readonly EndedTask[] {
   for (const old of globSync(['.turbo/{runs/*,test-*}.json', 'packages/*/.turbo/test.json'], { cwd: root }))
     rmSync(join(root, old));
   // `transit` is no command: it makes the hash of a suite depend on the packages that its package imports.
-  const run = ['run', 'transit', ...names, '--only', '--continue', '--concurrency=3', '--summarize'];
+  const run = ['run', 'transit', ...names, '--only', '--continue', '--concurrency=2', '--summarize'];
   spawnSync(join(root, 'node_modules/.bin/turbo'), [...run, '--log-order=grouped', '--log-prefix=none'], {
     cwd: root,
     stdio: 'inherit',

@@ -1,4 +1,6 @@
-// Strangers flood the cluster port of the active node. The cluster keeps serving, and the node releases everything that they used.
+// @live
+// Strangers flood the cluster port of a node, which leads at first. The cluster keeps serving, and the node releases everything that they
+// used.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -39,41 +41,38 @@ describe('floods of the cluster port', function () {
   this.timeout(scenarioMs);
   const connections = new RawConnections();
   let cluster: LiveCluster;
-  let leader: LiveNode;
+  let flooded: LiveNode;
   let port = '';
   let telemetry = '';
   let hello = '';
   let elected = 0;
   let serial = 0;
 
-  const elections = (): number =>
-    cluster.nodes.reduce((sum, { log }) => sum + log.split('"msg":"this node was elected leader"').length - 1, 0);
-  const descriptors = (): number => readdirSync(`/proc/${leader.server.child.pid}/fd`).length;
+  const logged = (message: string): number =>
+    cluster.nodes.reduce((sum, { log }) => sum + log.split(`"msg":"${message}"`).length - 1, 0);
+  /** Elections that no transfer asked for: a node that floods keep busy for half a minute transfers its leadership to a faster one. */
+  const unasked = (): number => logged('this node was elected leader') - logged('this node transfers its leadership');
+  const descriptors = (): number => readdirSync(`/proc/${flooded.server.child.pid}/fd`).length;
   const figure = (name: string): Promise<number> => figureOf(telemetry, name);
 
   before(async () => {
     // Memory that is not released ends a process soon.
     cluster = await LiveCluster.formed({ elections: 'never', env: () => ({ NODE_OPTIONS: '--max-old-space-size=150' }) });
-    leader = await cluster.settled();
-    const address = /"address":"([^"]+)"[^\n]*"msg":"the cluster port is open"/.exec(leader.log)?.[1];
+    flooded = await cluster.settled();
+    const address = /"address":"([^"]+)"[^\n]*"msg":"the cluster port is open"/.exec(flooded.log)?.[1];
     port = `tcp://${address}`;
-    telemetry = await telemetryOf(leader.server);
+    telemetry = await telemetryOf(flooded.server);
     hello = await clientHello();
-    elected = elections();
+    elected = unasked();
   });
   after(() => cluster?.end());
 
-  /** Expects that the cluster serves, perhaps after a moment, and that its leader has not changed. */
+  /** Expects that the flooded node serves, perhaps after a moment, that all nodes are healthy, and that no leader was lost. */
   const expectUp = async (): Promise<void> => {
-    const answer = await cluster.askWhenLed(leader, 'POST', `transit/keys/k${serial++}`, {});
+    const answer = await cluster.askWhenLed(flooded, 'POST', `transit/keys/k${serial++}`, {});
     expect(answer.status, answer.text).to.equal(200);
-    for (const node of cluster.nodes) {
-      const code = node === leader ? 200 : 473;
-      await until(`${node.name} answers health with ${code}`, async () => (await node.health())?.code === code, {
-        explain: () => node.tail(),
-      });
-    }
-    expect(elections(), 'elections').to.equal(elected);
+    await cluster.settled();
+    expect(unasked(), 'elections that no transfer asked for').to.be.at.most(elected);
   };
 
   const open = (count: number, sent: string): Promise<Socket[]> =>

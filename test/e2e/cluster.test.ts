@@ -84,8 +84,7 @@ describe('three nodes in containers', () => {
   });
 
   it('are healthy to the container engine, active node and standbys alike', async () => {
-    for (const node of cluster.nodes)
-      await until(`${node.name} is healthy`, async () => (await node.engineHealth()) === 'healthy');
+    for (const node of cluster.nodes) await node.expectHealthyToEngine();
   });
 
   it('accept writes through every node, readable at once through every other', async () => {

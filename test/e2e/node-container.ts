@@ -103,9 +103,19 @@ export class NodeContainer {
     );
   }
 
-  /** Returns the state of the image's health check: `starting`, `healthy` or `unhealthy`. */
-  async engineHealth(): Promise<string | undefined> {
-    return (await (await this.#handle()).inspect()).State.Health?.Status;
+  /** Waits until the image's health check has succeeded. */
+  async expectHealthyToEngine(): Promise<void> {
+    const handle = await this.#handle();
+    let last: unknown;
+    await until(
+      `${this.name} is healthy to the engine`,
+      async () => {
+        const { Health } = (await handle.inspect()).State;
+        last = Health;
+        return Health?.Status === 'healthy';
+      },
+      { explain: () => JSON.stringify(last) },
+    );
   }
 
   async kill(signal: string): Promise<void> {

@@ -12,7 +12,7 @@ const secretBytesMin = 12;
 /** Maximum number of secrets besides the mark. The secrets of a long test are alike, so the first ones represent the rest. */
 const secretsMax = 256;
 
-/** Longer texts are not parsed, because that would slow the test down. */
+/** Longer texts are neither parsed nor learnt: that would stop the test, and the requests that it is sending, for seconds. */
 const learntCharsMax = 1_000_000;
 
 /** Members of bodies and responses that hold secrets: as text, or as bytes in base64. */
@@ -75,6 +75,7 @@ export class SecretWatch {
     if (typeof value !== 'object' || value === null) return;
     for (const [name, member] of Object.entries(value)) {
       if (typeof member === 'string') {
+        if (member.length > learntCharsMax) continue;
         if (texts.test(name)) this.add(name, member);
         else if (encoded.test(name)) this.addEncoded(name, member);
       } else if (Array.isArray(member) && lists.test(name)) {

@@ -191,7 +191,7 @@ export class JoinAttempts {
       if (this.#joining !== undefined) return await this.#preferConfigured();
       await this.resume();
       // The configured target comes first: a caller without a token may have named the other, which is tried only after a failure.
-      const configured = await configuredTarget(this.#host.config);
+      const configured = configuredTarget(this.#host.config);
       for (const target of [configured, this.#retryTarget])
         if (target !== undefined && !this.#isMember && this.#joining === undefined)
           await this.#join(target, { isConfigured: target === configured });
@@ -212,7 +212,7 @@ export class JoinAttempts {
    * the requested join stays.
    */
   async #preferConfigured(): Promise<void> {
-    const target = await configuredTarget(this.#host.config);
+    const target = configuredTarget(this.#host.config);
     if (this.#isConfigured || target === undefined || performance.now() - this.#preferredMs < preferMs) return;
     this.#preferredMs = performance.now();
     const joining = await this.#prepare(target);

@@ -45,32 +45,34 @@ interface ServiceOptions {
 export async function loadServices(store: Store, options: ServiceOptions): Promise<Services> {
   const { config, clock, disputes, tracer, sealRandom, secondaries, onFailure } = options;
   divideThreadPool(servingThreads(config));
-  const managedKeys = managedKeysOf(store, config.pkcs11_libraries);
-  const mounts = await MountedEngines.open({
-    store,
-    ciphertextPrefix: config.ciphertext_prefix,
-    managedKeysFor: (allowed) => managedKeys.forMount(allowed),
-    clock,
-    useObserver: tracer && tracedUse(tracer),
-    threads: servingThreads(config),
-    ...(secondaries && { secondaries }),
-    onFailure,
-  });
-  const access = openAccess({
-    store,
-    clock,
-    clockDisputes: disputes,
-    limits: tokenLimits(config),
-    sources: keySources(config.jwks_files),
-    threads: servingThreads(config),
-  });
-  try {
-    await access.quotas.open();
-  } catch (error) {
-    mounts.close();
-    closeAccess(access);
-    throw error;
-  }
+  using opened = new DisposableStack();
+  const managedKeys = opened.adopt(managedKeysOf(store, config.pkcs11_libraries), (keys) => keys.close());
+  const mounts = opened.adopt(
+    await MountedEngines.open({
+      store,
+      ciphertextPrefix: config.ciphertext_prefix,
+      managedKeysFor: (allowed) => managedKeys.forMount(allowed),
+      clock,
+      useObserver: tracer && tracedUse(tracer),
+      threads: servingThreads(config),
+      ...(secondaries && { secondaries }),
+      onFailure,
+    }),
+    (engines) => engines.close(),
+  );
+  const access = opened.adopt(
+    openAccess({
+      store,
+      clock,
+      clockDisputes: disputes,
+      limits: tokenLimits(config),
+      sources: keySources(config.jwks_files),
+      threads: servingThreads(config),
+    }),
+    closeAccess,
+  );
+  await access.quotas.open();
+  opened.move();
   return { ...access, mounts, managedKeys, sealRandom, auditKey: new AuditKey(store), sinceMs: performance.now() };
 }
 

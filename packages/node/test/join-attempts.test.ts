@@ -1,12 +1,15 @@
 // @live
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ClusterError } from '@transitd/cluster';
 import { type Config, parseConfig } from '@transitd/configuration';
 import { expect } from 'chai';
 import { pino } from 'pino';
+import { configuredTarget } from '../src/join/joining.ts';
 import { JoinAttempts } from '../src/join-attempts.ts';
 import type { Phases } from '../src/phases.ts';
 
@@ -65,16 +68,14 @@ describe('JoinAttempts with retry_join', () => {
     return { joinAttempts, lines };
   }
 
-  /** Retries once; returns the log lines. @param isInitialized - the node is initialized while it reads its join target */
+  /** Retries once; returns the log lines. @param isInitialized - the node is initialized while it looks for what it holds */
   async function retried({ isInitialized }: { readonly isInitialized: boolean }): Promise<readonly string[]> {
     let isMember = false;
     const { joinAttempts, lines } = attemptsWith({
       isMember: () => isMember,
       directory: {
         holdsNode: async () => {
-          setImmediate(() => {
-            isMember = isInitialized;
-          });
+          isMember = isInitialized;
           return false;
         },
       },
@@ -87,6 +88,15 @@ describe('JoinAttempts with retry_join', () => {
     expect(await retried({ isInitialized: false })).to.deep.equal([
       'this node has not joined a cluster yet; it retries every second',
     ]);
+  });
+
+  it('waits for no writer of a retry_join_ca_file that is a FIFO', async () => {
+    const fifo = join(folder, 'fifo.pem');
+    execFileSync('mkfifo', [fifo]);
+    expect(() => configuredTarget(configWith({ retry_join_ca_file: fifo }))).to.throw(
+      ClusterError,
+      `retry_join_ca_file: ${fifo} is not a regular file`,
+    );
   });
 
   it('logs a failure that repeats once, not each second', async () => {

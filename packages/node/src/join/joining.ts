@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Barrier, BarrierError, type SealConfig, type SealStatus, sealTypesOf } from '@transitd/barrier';
 import { ClusterError, JoinClient, makeRequest, type NodeIdentity, PendingJoin, sendByHttp } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
+import { readNamedFile, reasonOf } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
 import { newNodeId } from '../storage/data-directory.ts';
@@ -41,16 +41,13 @@ export async function newCandidate(): Promise<Candidate> {
 }
 
 /** Returns the target in `retry_join`; undefined when the configuration has none. @throws ClusterError */
-export async function configuredTarget({ retry_join, retry_join_ca_file }: Config): Promise<JoinTarget | undefined> {
+export function configuredTarget({ retry_join, retry_join_ca_file }: Config): JoinTarget | undefined {
   if (retry_join.length === 0) return undefined;
   if (retry_join_ca_file === undefined) return { leaders: retry_join };
   try {
-    return { leaders: retry_join, ca: await readFile(retry_join_ca_file, 'utf8') };
+    return { leaders: retry_join, ca: readNamedFile('retry_join_ca_file', retry_join_ca_file).toString() };
   } catch (error) {
-    throw new ClusterError(
-      'leader_unavailable',
-      `retry_join_ca_file ${retry_join_ca_file} cannot be read: ${(error as NodeJS.ErrnoException).code}`,
-    );
+    throw new ClusterError('leader_unavailable', reasonOf(error));
   }
 }
 

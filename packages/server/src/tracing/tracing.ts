@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { Config } from '@transitd/configuration';
-import { type Logger, LogLimit, reasonOf, StartError, type Tracer } from '@transitd/process';
+import { type Logger, LogLimit, readNamedFile, reasonOf, type Tracer } from '@transitd/process';
 import { Counter, type Registry } from 'prom-client';
 
 /** Counts spans. */
@@ -26,7 +25,7 @@ export async function openTracing(
 ): Promise<Tracing | undefined> {
   const { endpoint, ca_file, sample_one_in: sampleOneIn } = tracing;
   if (endpoint === undefined) return undefined;
-  const ca = ca_file === undefined ? undefined : readCa(ca_file);
+  const ca = ca_file === undefined ? undefined : readNamedFile('tracing.ca_file', ca_file).toString();
   // Loaded here: a node without a collector does not need the SDK of OpenTelemetry.
   const [{ OtelTracer }, { RequestSampler }, { spanQueue }] = await Promise.all([
     import('./otel-tracer.ts'),
@@ -54,14 +53,6 @@ export async function openTracing(
   });
   const tracer = new OtelTracer({ node, sampler: new RequestSampler({ sampleOneIn }), processor });
   return { tracer, close: () => processor.shutdown() };
-}
-
-function readCa(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new StartError(`tracing.ca_file ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
-  }
 }
 
 /** Registers the counters of spans, which stay 0 on a node without a collector. */
