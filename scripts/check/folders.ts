@@ -5,7 +5,8 @@ import type { Finding, SourceFile } from './source-files.ts';
 
 /**
  * One row for each folder below `src` (`.` is `src` itself) with the folders that it may import. The most basic folder comes first. A row
- * may name only folders of earlier rows, so a table cannot contain a cycle.
+ * may name only folders of earlier rows, so a table cannot contain a cycle. The row `auth/*` is that of each folder in `auth` without a row
+ * of its own; these folders may not import each other.
  */
 export type FolderTable = Readonly<Record<string, readonly string[]>>;
 /** A table per package. */
@@ -120,6 +121,9 @@ function groupsOf(arrows: readonly Pick<Arrow, 'from' | 'to'>[]): string[][] {
   return [...groups.values()];
 }
 
+/** Returns the row of a folder. */
+const rowOf = (rows: FolderTable, folder: string): string => (Object.hasOwn(rows, folder) ? folder : `${dirname(folder)}/*`);
+
 /** Returns the packages and folders without a row, rows without a folder, rows in the wrong order, and imports that no row allows. */
 export function arrowFindings(files: readonly SourceFile[], table: FolderArrows): Finding[] {
   const folders = foldersOf(files);
@@ -133,8 +137,12 @@ export function arrowFindings(files: readonly SourceFile[], table: FolderArrows)
       if (rows === undefined) return [finding(of(name), 0, 'the table of folder arrows has no row for this package')];
       const order = Object.keys(rows);
       return [
-        ...known.filter((folder) => !order.includes(folder)).map((folder) => finding(of(name), 0, `folder ${folder} has no row`)),
-        ...order.filter((folder) => !known.includes(folder)).map((folder) => finding(of(name), 0, `row ${folder} has no folder`)),
+        ...known
+          .filter((folder) => !order.includes(rowOf(rows, folder)))
+          .map((folder) => finding(of(name), 0, `folder ${folder} has no row`)),
+        ...order
+          .filter((row) => !known.some((folder) => rowOf(rows, folder) === row))
+          .map((row) => finding(of(name), 0, `row ${row} has no folder`)),
         ...order.flatMap((folder, index) =>
           (rows[folder] ?? [])
             .filter((to) => !order.slice(0, index).includes(to))
@@ -143,7 +151,10 @@ export function arrowFindings(files: readonly SourceFile[], table: FolderArrows)
       ];
     }),
     ...arrowsOf(files)
-      .filter((arrow) => table[arrow.package]?.[arrow.from]?.includes(arrow.to) === false)
+      .filter(({ package: name, from, to }) => {
+        const rows = table[name] ?? {};
+        return rows[rowOf(rows, from)]?.includes(rowOf(rows, to)) === false;
+      })
       .map(({ from, to, file, line }) => finding(file, line, `${from} may not import ${to}`)),
   ];
 }

@@ -1,9 +1,10 @@
+import { authMethods } from '../../packages/api/src/auth/auth-methods.ts';
 import { openApi } from '../../packages/api/src/openapi/openapi.ts';
 import { allRoutes } from '../../packages/api/src/routes.ts';
 import type { ApiDocument } from './api-reference.ts';
 
 const notRendered = (): Promise<never> => Promise.reject(new Error('no request runs here'));
-const methods = ['userpass', 'approle', 'jwt'].map((type) => ({ path: type, type }));
+const methods = authMethods.map(({ type }) => ({ path: type, type }));
 
 /** Returns the OpenAPI document with one engine, and each auth method, at the path that is its type. */
 export async function apiDocument(): Promise<ApiDocument> {

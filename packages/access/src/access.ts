@@ -1,8 +1,7 @@
 import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
-import type { KeySources } from './auth/jwt-keys.ts';
+import type { KeySources, MethodType } from './auth/auth-method.ts';
 import { Logins } from './auth/logins.ts';
-import type { PasswordWork } from './auth/passwords.ts';
 import { Policies } from './policy/policies.ts';
 import { Quotas } from './quota/quotas.ts';
 import type { TokenLimits } from './tokens/token-lifetime.ts';
@@ -21,8 +20,8 @@ export interface AccessOptions {
   readonly limits?: TokenLimits;
   /** Source of the keys for `jwt` logins; none by default. */
   readonly sources?: KeySources;
-  /** Cost of hashing a password; the default when absent. */
-  readonly passwordWork?: PasswordWork;
+  /** The types of auth methods; none by default. */
+  readonly methods?: readonly MethodType[];
   /** Number of threads that share the memory for cached tokens; 1 when absent. */
   readonly threads?: number;
 }
@@ -52,14 +51,14 @@ export function openAccess({
   clockDisputes = noDisputes,
   limits,
   sources = noSources,
-  passwordWork,
+  methods = [],
   threads,
 }: AccessOptions): Access {
   const policies = new Policies({ store, clock });
   const tokens = new Tokens({ store, policies, clock, ...(threads && { threads }) });
   const disputedDates = new DisputedDates(clockDisputes);
   const registry = new TokenRegistry({ store, tokens, policies, clock, disputedDates, ...(limits && { limits }) });
-  const logins = new Logins({ store, tokens, registry, sources, clock, disputedDates, passwordWork });
+  const logins = new Logins({ store, tokens, registry, sources, clock, disputedDates, methods });
   const wrapping = new Wrapping({ store, tokens, dates: registry.dates, clock, ttlSMax: registry.limits.maxTtlS });
   const quotas = new Quotas({ store, clock });
   return { policies, tokens, registry, logins, wrapping, quotas, disputedDates };

@@ -18,6 +18,17 @@ import { gatedStore } from './gated-store.ts';
 export const hour = 3600;
 export const longest = 768 * hour;
 
+/** Runs `during` with the clock a day ahead. */
+export async function ahead<T>(clock: { now: number }, during: () => Promise<T>): Promise<T> {
+  const right = clock.now;
+  clock.now += 24 * hour * 1000;
+  try {
+    return await during();
+  } finally {
+    clock.now = right;
+  }
+}
+
 /** Opens tokens over an in-memory store, with a clock that the test sets. */
 export async function setup(limits: TokenLimits = { defaultTtlS: longest, maxTtlS: longest }, disputes = noDisputes) {
   const store = gatedStore(memoryStore());

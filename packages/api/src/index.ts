@@ -1,3 +1,4 @@
+export { authMethods } from './auth/auth-methods.ts';
 export type { FollowOptions, LiveLog } from './operation/live-log.ts';
 export type { RequestMetrics } from './operation/metrics-port.ts';
 export { createGatewayRouter } from './pipeline/gateway-router.ts';

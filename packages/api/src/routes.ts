@@ -1,11 +1,7 @@
 import type { AuditDevices } from '@transitd/audit';
-import { approleRoutes } from './auth/approle.ts';
-import { approleFieldRoutes } from './auth/approle-fields.ts';
-import { jwtRoutes } from './auth/jwt.ts';
-import { authRoleRoutes } from './auth/roles.ts';
+import { authMethodRoutes } from './auth/auth-methods.ts';
 import { tokenRoutes } from './auth/token.ts';
 import { tokenRoleRoutes } from './auth/token-roles.ts';
-import { userpassRoutes } from './auth/userpass.ts';
 import type { LiveLog } from './operation/live-log.ts';
 import type { RenderedMetrics } from './operation/metrics-port.ts';
 import type { Route } from './operation/operation.ts';
@@ -78,11 +74,7 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices, log: L
     ...internalRoutes,
     ...openApiRoutes(() => routes),
     ...hostRoutes,
-    ...userpassRoutes,
-    ...approleRoutes,
-    ...approleFieldRoutes,
-    ...jwtRoutes,
-    ...authRoleRoutes,
+    ...authMethodRoutes,
     ...policyRoutes,
     ...capabilityRoutes(() => routes),
     ...statusRoutes(metrics),

@@ -10,6 +10,7 @@ import { parseConfig } from '@transitd/configuration';
 import { Node } from '@transitd/node';
 import { pino } from 'pino';
 import { freePort } from '../../../test/cluster/harness/free-port.ts';
+import { authMethods } from '../src/auth/auth-methods.ts';
 import { createRouter } from '../src/pipeline/router.ts';
 import { allRoutes } from '../src/routes.ts';
 import { TestMetrics } from './test-metrics.ts';
@@ -48,7 +49,7 @@ export async function realNode(): Promise<RealNode> {
     throw error;
   };
   const routes = allRoutes(metrics, audit, { follow: () => Readable.from(['a line\n']) });
-  const node = await Node.open({ config, log, onFatal });
+  const node = await Node.open({ config, log, authMethods, onFatal });
   const { rootToken, shares } = await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
   const server = createServer(createRouter({ node, log, metrics, routes, bodyBytesMax: 1_000_000, audit }));
   server.listen(0, '127.0.0.1');

@@ -12,6 +12,7 @@ import type { Limits } from '../src/pipeline/limits.ts';
 import { createRouter } from '../src/pipeline/router.ts';
 import { allRoutes } from '../src/routes.ts';
 import { DeclaredAnswers } from './declared-answers.ts';
+import { lightMethods } from './light-methods.ts';
 import { TestMetrics } from './test-metrics.ts';
 
 /** A response with its body as JSON; the body is `{}` if the response has no content. */
@@ -62,8 +63,7 @@ export async function served({
   await store.commit({ conditions: [], writes: [...writes, initialAuditKey()] });
   const metrics = new TestMetrics();
   const routes = allRoutes(metrics, audit);
-  const passwordWork = { cost: 16, blockSize: 8, parallelization: 1 };
-  const access = openAccess({ store, clock: systemClock, passwordWork });
+  const access = openAccess({ store, clock: systemClock, methods: lightMethods });
   await access.quotas.open();
   const services: Services = {
     ...access,

@@ -1,3 +1,4 @@
+import type { MethodType } from '@transitd/access';
 import type { Barrier } from '@transitd/barrier';
 import type { ClusterHost, FeatureLevelControl, ForwardedRequests, MemberEvents, Peers } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
@@ -31,6 +32,7 @@ export interface MemberHost {
   readonly log: Logger;
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
+  readonly authMethods: readonly MethodType[];
   readonly directory: DataDirectory;
   readonly disk: DataDisk;
   readonly api: ApiAddress;

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import { initialAccess } from '@transitd/access';
+import { initialAccess, type MethodType } from '@transitd/access';
 import { type AuditWriter, initialAuditKey, noAudit } from '@transitd/audit';
 import {
   BarrierError,
@@ -41,6 +41,8 @@ import { DataDirectory } from './storage/data-directory.ts';
 export interface NodeOptions {
   readonly config: Config;
   readonly log: Logger;
+  /** The types of auth methods; none by default. */
+  readonly authMethods?: readonly MethodType[];
   /** Records what the node does without a request; nothing does by default. */
   readonly audit?: AuditWriter;
   readonly onFatal: (error: Error) => void;
@@ -84,7 +86,7 @@ export class Node {
   #stopping: Promise<void> | undefined;
 
   private constructor(
-    { config, log, audit = noAudit, onFatal, observer = noObserver, work, clocks }: NodeOptions,
+    { config, log, authMethods = [], audit = noAudit, onFatal, observer = noObserver, work, clocks }: NodeOptions,
     opened: OpenedSeal,
     directory: DataDirectory,
   ) {
@@ -98,7 +100,7 @@ export class Node {
     this.#api = new ApiAddress(config.api_addr);
     const host = {
       ...{ config, opened, log, observer, audit, directory, onFatal, clock: this.clock, disk: this.disk, api: this.#api },
-      ...{ forwarded: this.#forwarded, retention: this.#retention },
+      ...{ authMethods, forwarded: this.#forwarded, retention: this.#retention },
       gateways: gatewayCount(config) === 0 ? noGateways : this.gateways,
       ...(work && { work }),
     };

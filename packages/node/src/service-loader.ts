@@ -1,3 +1,4 @@
+import type { MethodType } from '@transitd/access';
 import type { Barrier } from '@transitd/barrier';
 import type { MemberEvents } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
@@ -14,6 +15,7 @@ interface ServiceHost {
   readonly log: Logger;
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
+  readonly authMethods: readonly MethodType[];
   readonly opened: Pick<OpenedSeal, 'random'>;
 }
 
@@ -76,7 +78,7 @@ export class ServiceLoader {
   }
 
   async #load(barrier: Barrier, secondaries: SecondaryConfirmation): Promise<LoadFailure | undefined> {
-    const { config, log, clock, observer, opened } = this.#host;
+    const { config, log, clock, observer, authMethods, opened } = this.#host;
     const change = this.#sealChanges;
     const fail = (error: unknown): LoadFailure | undefined => {
       if (change !== this.#sealChanges) return undefined;
@@ -91,7 +93,7 @@ export class ServiceLoader {
     try {
       const store = timedStore(barrier.store, (operation, ms) => observer.barrier(operation, ms));
       const services = await loadServices(store, {
-        ...{ config, clock, disputes: clock, sealRandom: opened.random, secondaries },
+        ...{ config, clock, disputes: clock, authMethods, sealRandom: opened.random, secondaries },
         tracer: observer.tracer,
         onFailure: fail,
       });

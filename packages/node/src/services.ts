@@ -1,4 +1,4 @@
-import { type Access, type ClockDisputes, closeAccess, openAccess, type TokenLimits } from '@transitd/access';
+import { type Access, type ClockDisputes, closeAccess, type MethodType, openAccess, type TokenLimits } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
 import type { Config } from '@transitd/configuration';
 import type { RecordClock, Tracer } from '@transitd/process';
@@ -31,6 +31,8 @@ interface ServiceOptions {
   readonly clock: RecordClock;
   readonly disputes: ClockDisputes;
   readonly tracer: Tracer | undefined;
+  /** Absent in a gateway, in which nobody logs in. */
+  readonly authMethods?: readonly MethodType[];
   readonly sealRandom: RandomSource | undefined;
   /** Absent in a gateway, which makes no keys. */
   readonly secondaries?: SecondaryConfirmation;
@@ -43,7 +45,7 @@ interface ServiceOptions {
  * @throws StoreError, or an error when a record cannot be read
  */
 export async function loadServices(store: Store, options: ServiceOptions): Promise<Services> {
-  const { config, clock, disputes, tracer, sealRandom, secondaries, onFailure } = options;
+  const { config, clock, disputes, tracer, authMethods = [], sealRandom, secondaries, onFailure } = options;
   divideThreadPool(servingThreads(config));
   using opened = new DisposableStack();
   const managedKeys = opened.adopt(managedKeysOf(store, config.pkcs11_libraries), (keys) => keys.close());
@@ -67,6 +69,7 @@ export async function loadServices(store: Store, options: ServiceOptions): Promi
       clockDisputes: disputes,
       limits: tokenLimits(config),
       sources: keySources(config.jwks_files),
+      methods: authMethods,
       threads: servingThreads(config),
     }),
     closeAccess,

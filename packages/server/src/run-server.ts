@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { allRoutes, Limits } from '@transitd/api';
+import { allRoutes, authMethods, Limits } from '@transitd/api';
 import { AuditDevices, noAudit } from '@transitd/audit';
 import { BarrierError } from '@transitd/barrier';
 import { type Config, type ListenerConfig, tlsContext } from '@transitd/configuration';
@@ -68,7 +68,11 @@ async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog)
   const routes = allRoutes(metrics, audit, nodeLog);
   const observer = { ...metrics.observer, ...(tracer && { tracer }) };
   const open = () =>
-    Node.open({ config, log, audit: audit ?? noAudit, onFatal: stopOnFault(log), observer, work: () => metrics.work() });
+    Node.open({
+      ...{ config, log, authMethods, audit: audit ?? noAudit, observer },
+      onFatal: stopOnFault(log),
+      work: () => metrics.work(),
+    });
   // A stop does not wait until the node is open: like a crash, a stop may interrupt the opening at any point.
   const opened = await Promise.race([stop.requested, openOrExitCode(open, log)]);
   if (typeof opened === 'number') return opened;

@@ -51,6 +51,20 @@ describe('folders of a package', () => {
     ]);
   });
 
+  it('may share the row of their parent, and then do not import each other', () => {
+    const shared = { p: { '.': [], low: [], 'low/*': ['low'], top: ['low', 'low/*'] } };
+    const files = [file('src/t.ts'), file('src/low/l.ts'), file('src/low/a/a.ts', '../l.ts'), file('src/low/b/b.ts')];
+    const top = file('src/top/t.ts', '../low/a/a.ts', '../low/b/b.ts');
+    expect(said(arrowFindings([...files, top], shared))).to.deep.equal([]);
+    expect(said(arrowFindings([...files, top, file('src/low/b/c.ts', '../a/a.ts', '../../t.ts')], shared))).to.deep.equal([
+      'packages/p/src/low/b/c.ts:1 low/b may not import low/a',
+      'packages/p/src/low/b/c.ts:2 low/b may not import .',
+    ]);
+    expect(said(arrowFindings([file('src/t.ts'), file('src/low/l.ts'), top], shared))).to.deep.equal([
+      'packages/p/src:0 row low/* has no folder',
+    ]);
+  });
+
   it('do not import each other in a cycle, however long', () => {
     const circle = [
       file('src/a/a.ts', '../b/b.ts'),

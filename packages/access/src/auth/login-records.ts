@@ -25,12 +25,6 @@ export interface RecordChange<T> {
 const attemptsMax = 5;
 const recordBytesMax = 64 * 1024;
 
-export interface LoginRecordsOptions<T> {
-  readonly store: Store;
-  readonly kind: string;
-  readonly example: T;
-}
-
 /** Records of one kind, such as the users of an auth method, by name. Names are case-insensitive. */
 export class LoginRecords<T extends object> {
   readonly #store: Store;
@@ -38,7 +32,7 @@ export class LoginRecords<T extends object> {
   readonly #example: T;
 
   /** @param example - has the shape of every record */
-  constructor({ store, kind, example }: LoginRecordsOptions<T>) {
+  constructor({ store, kind, example }: { readonly store: Store; readonly kind: string; readonly example: T }) {
     this.#store = store;
     this.#kind = kind;
     this.#example = example;

@@ -1,61 +1,64 @@
-import type { RecordClock } from '@transitd/process';
-import type { Store } from '@transitd/storage-fsm';
+import type { Condition, Write } from '@transitd/storage-fsm';
 import { AuthMounts } from '../mounts/auth-mounts.ts';
-import type { TokenRegistry } from '../tokens/token-registry.ts';
-import type { Tokens } from '../tokens/tokens.ts';
-import type { DisputedDates } from '../values/disputed-dates.ts';
-import { AppRoles } from './approle.ts';
-import { JwtLogins } from './jwt.ts';
-import type { KeySources } from './jwt-keys.ts';
-import { sweepLogins } from './login-sweep.ts';
-import type { PasswordWork } from './passwords.ts';
-import { Userpass } from './userpass.ts';
-
-export interface LoginsOptions {
-  readonly store: Store;
-  readonly tokens: Tokens;
-  readonly registry: TokenRegistry;
-  readonly sources: KeySources;
-  readonly clock: RecordClock;
-  readonly disputedDates: DisputedDates;
-  readonly passwordWork?: PasswordWork | undefined;
-}
+import { AccessError } from '../values/errors.ts';
+import type { LoginRecord, MethodServices, MethodType, OpenedMethod } from './auth-method.ts';
+import { loginPrefix } from './login-records.ts';
 
 /** The auth methods. */
 export class Logins {
   readonly mounts: AuthMounts;
-  readonly userpass: Userpass;
-  readonly approle: AppRoles;
-  readonly jwt: JwtLogins;
-  readonly #store: Store;
-  readonly #clock: RecordClock;
+  readonly #services: MethodServices;
+  readonly #opened: ReadonlyMap<string, OpenedMethod>;
+  /** Path at which the last step of the sweep stopped; empty to start over. */
   #cursor = '';
 
-  constructor({ store, tokens, registry, sources, clock, disputedDates, passwordWork }: LoginsOptions) {
-    this.mounts = new AuthMounts({ store });
-    this.userpass = new Userpass({ store, registry, clock, passwordWork });
-    this.approle = new AppRoles({ store, tokens, registry, clock, disputedDates });
-    this.jwt = new JwtLogins({ store, registry, sources, clock });
-    this.#store = store;
-    this.#clock = clock;
+  constructor({ methods, ...services }: MethodServices & { readonly methods: readonly MethodType[] }) {
+    this.mounts = new AuthMounts({ store: services.store, types: methods });
+    this.#services = services;
+    this.#opened = new Map(methods.map((method) => [method.type, method.open(services)]));
+  }
+
+  /** Returns the records and logins of the auth methods of a type; undefined for a type that this node does not have. */
+  opened(type: string): OpenedMethod | undefined {
+    return this.#opened.get(type);
   }
 
   /**
-   * Deletes records that can no longer be used. Only the active node calls it. Returns the number of deleted records.
+   * Deletes records of disabled auth methods, and those that their method declares spent. None of them can be used any longer; this frees
+   * their space. Only the active node calls it. Returns the number of deleted records.
    * @param limit - number of records to check
    */
   async sweep(limit: number): Promise<number> {
-    const { removed, cursor } = await sweepLogins(this.#store, {
-      mounts: this.mounts,
-      now: this.#clock.dueMs(),
-      cursor: this.#cursor,
-      limit,
-    });
-    this.#cursor = cursor;
-    return removed;
+    const { store, clock } = this.#services;
+    const { records } = await store.range({ prefix: loginPrefix, limit, ...(this.#cursor !== '' && { after: this.#cursor }) });
+    // The methods are read after the records. If the method of a record is missing now, the method was disabled, and its id is never
+    // used again.
+    const types = new Map((await this.mounts.list()).map(({ id, type }) => [id, type]));
+    const conditions: Condition[] = [];
+    const writes: Write[] = [];
+    for (const { path, value, revision } of records) {
+      const [mountId = '', kind = '', name = ''] = path.slice(loginPrefix.length).split('/');
+      const type = types.get(mountId);
+      const record = { mountId, kind, name, value };
+      if (type !== undefined && !(await isSpent(this.#opened.get(type), record, clock.dueMs()))) continue;
+      conditions.push({ path, revision });
+      writes.push({ path, value: null });
+    }
+    const isDone = writes.length > 0 && (await store.commit({ conditions, writes })).outcome === 'committed';
+    this.#cursor = records.length < limit ? '' : (records.at(-1)?.path ?? '');
+    return isDone ? writes.length : 0;
   }
 
   close(): void {
-    this.userpass.close();
+    for (const method of this.#opened.values()) method.close();
+  }
+}
+
+async function isSpent(method: OpenedMethod | undefined, record: LoginRecord, now: number): Promise<boolean> {
+  try {
+    return (await method?.isSpent?.(record, now)) ?? false;
+  } catch (error) {
+    if (error instanceof AccessError) return false; // a newer version wrote the record in an unknown format: keep it
+    throw error;
   }
 }

@@ -1,20 +1,14 @@
 import type { InertSettings } from '../values/inert-settings.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 
-/** Types of auth methods. The method `token` always exists and cannot be enabled. */
-export type AuthType = 'approle' | 'jwt' | 'userpass';
-
-export const authTypes: readonly string[] = ['approle', 'jwt', 'userpass'] satisfies AuthType[];
-
-export const isAuthType = (text: string): text is AuthType => authTypes.includes(text);
-
 /** An enabled auth method. */
 export interface AuthMount {
   /** Segments after `auth/`; see `authPathFault`. */
   readonly path: string;
   /** Random. A method that is enabled again at the same path gets another id and none of the previous method's tokens and records. */
   readonly id: string;
-  readonly type: AuthType;
+  /** The method `token` always exists and cannot be enabled, so no enabled method has that type. */
+  readonly type: string;
   readonly accessor: string;
   readonly description: string;
   /** Seconds; 0 for the limit of the node. This applies to `maxTtlS` too. */
@@ -40,7 +34,7 @@ export const newAuthMount = {
   inert: {},
 } as const satisfies Partial<AuthMount>;
 
-const example: AuthMount = { path: '', id: '', type: 'userpass', accessor: '', ...newAuthMount };
+const example: AuthMount = { path: '', id: '', type: '', accessor: '', ...newAuthMount };
 
 export const authMountPrefix = 'access/auth/';
 export const authMountPath = (path: string): string => authMountPrefix + path;
@@ -49,18 +43,15 @@ export const authMountPath = (path: string): string => authMountPrefix + path;
 export const segmentsMax = 8;
 const segmentCharsMax = 64;
 
-/** First words of the paths below an auth method. A test compares them with the routes. */
-const wordsBelow: ReadonlySet<string> = new Set(['config', 'login', 'role', 'users']);
+/** Returns the first words of the paths of requests below auth methods. The path of a method has none of them after its first segment. */
+export const wordsBelow = (types: readonly { readonly paths: object }[]): ReadonlySet<string> =>
+  new Set(types.flatMap(({ paths }) => Object.keys(paths)).map((path) => path.split('/')[0] ?? ''));
 
 /**
- * Returns whether these segments can be the path of an auth method, so far as this decides where the path ends within the path of a
- * request. At most one way to split a request's path satisfies this, whichever methods are enabled.
+ * Returns the rule that a path of an auth method breaks; undefined if a method can be enabled there.
+ * @param words - of all types; see `wordsBelow`
  */
-export const splitsAsAuthPath = ([first, ...more]: readonly string[]): boolean =>
-  first !== 'token' && more.length < segmentsMax && !more.some((segment) => wordsBelow.has(segment));
-
-/** Returns the rule that a path of an auth method breaks; undefined if a method can be enabled there. */
-export function authPathFault(path: string): string | undefined {
+export function authPathFault(path: string, words: ReadonlySet<string>): string | undefined {
   const segments = path.split('/');
   if (
     segments.length > segmentsMax ||
@@ -68,11 +59,17 @@ export function authPathFault(path: string): string | undefined {
   )
     return `must have at most ${segmentsMax} segments of 1 to ${segmentCharsMax} letters, digits, "_", "." or "-"`;
   if (segments[0] === 'token') return 'must not begin with "token", the path of the built-in method';
-  const word = segments.slice(1).find((segment) => wordsBelow.has(segment) || segment === 'tune');
+  const word = segments.slice(1).find((segment) => words.has(segment) || segment === 'tune');
   return word && `must not have "${word}" after its first segment: the paths of a method's own requests have it there`;
 }
 
-export const isAuthPath = (path: string): boolean => authPathFault(path) === undefined;
+/**
+ * Returns whether these segments can be the path of an auth method, so far as this decides where the path ends within the path of a
+ * request. At most one way to split a request's path satisfies this, whichever methods are enabled.
+ * @param words - as for `authPathFault`
+ */
+export const splitsAsAuthPath = ([first, ...more]: readonly string[], words: ReadonlySet<string>): boolean =>
+  first !== 'token' && more.length < segmentsMax && !more.some((segment) => words.has(segment));
 
 /** Returns the method's part of the display name of its tokens. */
 export const displayNameOf = ({ path }: Pick<AuthMount, 'path'>): string => path.replaceAll('/', '-');

@@ -8,13 +8,11 @@ import {
   authMountPath,
   authMountPrefix,
   authPathFault,
-  authTypes,
   decodeAuthMount,
   encodeAuthMount,
-  isAuthPath,
-  isAuthType,
   newAuthMount,
   segmentsMax,
+  wordsBelow,
 } from './auth-mount.ts';
 
 /** An auth method, with a condition that holds while the method is unchanged. */
@@ -43,16 +41,24 @@ const optionsCharsMax = 4096;
 /** The enabled auth methods in the store. */
 export class AuthMounts {
   readonly #store: Store;
+  readonly #types: readonly string[];
+  readonly #words: ReadonlySet<string>;
   readonly #locks = new NamedLocks();
 
-  constructor({ store }: { readonly store: Store }) {
+  /** @param types - the types that methods can have, with the paths of requests below a method */
+  constructor({
+    store,
+    types,
+  }: { readonly store: Store; readonly types: readonly { readonly type: string; readonly paths: object }[] }) {
     this.#store = store;
+    this.#types = types.map(({ type }) => type).sort();
+    this.#words = wordsBelow(types);
   }
 
   /** Finds the auth method at a path. @throws AccessError `record_unreadable`; StoreError */
   async find(path: string): Promise<StoredMount | undefined> {
     const at = authMountPath(path);
-    const record = isAuthPath(path) ? await this.#store.get(at) : undefined;
+    const record = authPathFault(path, this.#words) === undefined ? await this.#store.get(at) : undefined;
     return record && { ...decodeAuthMount(record.value), condition: { path: at, revision: record.revision } };
   }
 
@@ -82,9 +88,9 @@ export class AuthMounts {
   }
 
   async #enable(path: string, type: string, tuning: AuthTuning, fixed: FixedAuthSettings): Promise<void> {
-    if (!isAuthType(type)) throw invalidRequest(`the type of an auth method must be one of ${authTypes.join(', ')}`);
+    if (!this.#types.includes(type)) throw invalidRequest(`the type of an auth method must be one of ${this.#types.join(', ')}`);
     if (path === 'token') throw inUse(path);
-    const fault = authPathFault(path);
+    const fault = authPathFault(path, this.#words);
     if (fault !== undefined) throw invalidRequest(`the path of an auth method ${fault}`);
     const near = (await this.list()).find(
       (mount) => `${mount.path}/`.startsWith(`${path}/`) || path.startsWith(`${mount.path}/`),
@@ -122,7 +128,8 @@ export class AuthMounts {
    */
   async disable(path: string): Promise<void> {
     if (path === 'token') throw invalidRequest('token credential backend cannot be disabled');
-    if (isAuthPath(path)) await this.#store.commit({ conditions: [], writes: [{ path: authMountPath(path), value: null }] });
+    if (authPathFault(path, this.#words) === undefined)
+      await this.#store.commit({ conditions: [], writes: [{ path: authMountPath(path), value: null }] });
   }
 }
 

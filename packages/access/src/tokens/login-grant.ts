@@ -17,11 +17,11 @@ export interface LoginGrant {
   readonly meta: Readonly<Record<string, string>>;
   /** Path of the login request. */
   readonly path: string;
-  /** Path of the user's or role's record. The token can be renewed while this record exists. */
-  readonly source: string;
-  /** Conditions on the records that the login read, and writes that commit with the token. */
-  readonly conditions: readonly Condition[];
-  readonly writes: readonly Write[];
+  /** Condition on the user's or role's record. The token can be renewed while this record exists. */
+  readonly source: Condition;
+  /** Conditions on the other records that the login read, besides the method's, and writes that commit with the token. */
+  readonly conditions?: readonly Condition[];
+  readonly writes?: readonly Write[];
 }
 
 const recordBytesMax = 8 * 1024;
@@ -54,7 +54,7 @@ export function loginRecord(
     role: '',
     boundCidrs: settings.boundCidrs,
     mount: mountReference(mount),
-    source,
+    source: source.path,
     groups: type === 'batch' ? [] : (groups?.names ?? []),
   };
   if (encodeTokenRecord(record).length > recordBytesMax)

@@ -151,7 +151,8 @@ export class TokenRegistry {
       ttlS: record.ttlS,
       warnings: [...limitWarnings, ...(await this.#missingPolicyWarnings(record.policies))],
     };
-    const { conditions, writes } = login;
+    const { mount, source, conditions: more = [], writes = [] } = login;
+    const conditions = [mount.condition, source, ...more];
     if (record.type === 'batch') {
       const token = await this.#tokens.sealBatch(record);
       return (await this.#commit({ conditions, writes })) ? { ...granted, token } : undefined;

@@ -1,20 +1,5 @@
-import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { clockOf } from '../../../process/test/test-clock.ts';
-import { initialAccess, openAccess } from '../../src/index.ts';
-import { withMethod } from '../auth/login-setup.ts';
-import { hour, refusal, setup } from '../fixtures.ts';
-
-/** Runs `during` with the clock a day ahead. */
-async function ahead<T>(clock: { now: number }, during: () => Promise<T>): Promise<T> {
-  const right = clock.now;
-  clock.now += 24 * hour * 1000;
-  try {
-    return await during();
-  } finally {
-    clock.now = right;
-  }
-}
+import { ahead, hour, refusal, setup } from '../fixtures.ts';
 
 describe('a token that is expired by a wrong clock', () => {
   for (const [what, by] of [
@@ -70,53 +55,4 @@ describe('a token that is expired by a wrong clock', () => {
     expect(await registry.revoke({ accessor: record.accessor })).to.equal(false);
     expect(await registry.revokeAlone({ token })).to.equal(false);
   });
-});
-
-describe('a token or secret id that is expired by one of two clocks', () => {
-  it('is refused, and deleted only when it is expired by both', async () => {
-    const store = memoryStore();
-    const [clock, due] = [{ now: 1_000_000 }, { now: 1_000_000 }];
-    const { rootToken, writes } = initialAccess({ now: clock.now });
-    await store.commit({ conditions: [], writes });
-    const { tokens, registry, logins } = openAccess({
-      store,
-      clock: clockOf(
-        () => clock.now,
-        () => due.now,
-      ),
-    });
-    const principal = await tokens.authenticate(rootToken);
-    if (principal === undefined) throw new Error('no such token');
-    const where = { principal, privileged: true, makesOrphans: false, path: 'auth/token/create' };
-    const { token } = await registry.create({ policies: ['a'], ttlS: 60 }, where);
-    await logins.mounts.enable('m', 'approle', {});
-    const mount = await logins.mounts.find('m');
-    if (mount === undefined) throw new Error('no such method');
-    await logins.approle.write(mount, 'web', { token: {} });
-    const { secretId } = await logins.approle.createSecretId(mount, 'web', { ttlS: 60 });
-    clock.now += 24 * hour * 1000;
-    expect(await tokens.authenticate(token)).to.equal(undefined);
-    expect([(await registry.sweep(10)).removed, await logins.sweep(10)]).to.deep.equal([0, 0]);
-    clock.now -= 24 * hour * 1000;
-    expect(await tokens.authenticate(token)).not.to.equal(undefined);
-    expect(await logins.approle.findSecretId(mount, 'web', { secretId })).not.to.equal(undefined);
-    due.now += 24 * hour * 1000;
-    expect([(await registry.sweep(10)).removed, await logins.sweep(10)]).to.deep.equal([1, 1]);
-  });
-});
-
-describe('a secret id that is expired by a wrong clock', () => {
-  for (const by of ['secretId', 'accessor'] as const)
-    it(`is destroyed by its ${by === 'accessor' ? by : 'text'}, and stays destroyed when the clock is right again`, async () => {
-      const { logins, mount, login, clock } = await withMethod('approle');
-      const { approle } = logins;
-      await approle.write(await mount(), 'web', { token: { policies: ['a'] } });
-      const roleId = (await approle.roles.find((await mount()).id, 'web'))?.value.roleId ?? '';
-      const { secretId, secret } = await approle.createSecretId(await mount(), 'web', { ttlS: 60 });
-      const named = by === 'secretId' ? { secretId } : { accessor: secret.accessor };
-      await ahead(clock, async () => approle.destroySecretId(await mount(), 'web', named));
-      expect(await refusal(approle.login(await login(), roleId, secretId))).to.equal(
-        'invalid_request: invalid role or secret ID',
-      );
-    });
 });

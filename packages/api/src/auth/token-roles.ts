@@ -13,10 +13,10 @@ import {
   texts,
 } from '@transitd/http';
 import { memberSchemas, membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
+import { token_strictly_bind_ip } from '../operation/login-fields.ts';
 import type { Context, Route } from '../operation/operation.ts';
 import { recordOperations, recordRoutes } from '../operation/records.ts';
 import { cidrs, tokenTypeSpellings } from '../operation/spellings.ts';
-import { token_strictly_bind_ip } from './login-fields.ts';
 
 /** Fields of a role. The `token_` names take precedence over their aliases. */
 const roleFields = {

@@ -24,7 +24,7 @@ import {
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
-import { authJson, shownToken, tokenReply } from './token-json.ts';
+import { authJson, shownToken, tokenReply } from '../operation/token-json.ts';
 
 const tokenOperation = operationsOn((context: GatewayContext) => context);
 

@@ -46,34 +46,6 @@ export const unsupportedOfMount = {
   user_lockout_config: unsupportedField('any', 'five wrong passwords lock a name for 15 minutes, at every auth method'),
 } as const satisfies FieldSchema;
 
-const onlyJwt = 'logins in a browser do not exist; set jwks_url, jwks or jwt_validation_pubkeys';
-
-/** Settings of the configuration of a `jwt` method that cannot be set. */
-export const unsupportedOfJwt = {
-  jwks_pairs: unsupportedField('any', 'a method has one source of keys'),
-  oidc_client_id: unsupportedField('string', onlyJwt),
-  oidc_client_secret: unsupportedField('string', onlyJwt),
-  oidc_discovery_ca_pem: unsupportedField('string', onlyJwt),
-  oidc_discovery_url: unsupportedField('string', onlyJwt),
-  oidc_response_mode: unsupportedField('string', onlyJwt),
-  oidc_response_types: unsupportedField('strings', onlyJwt),
-  provider_config: unsupportedField('any', onlyJwt),
-} as const satisfies FieldSchema;
-
-/** Settings of the configuration of a `jwt` method. They matter only to logins in a browser, which do not exist here. */
-export const inertOfJwt = { namespace_in_state: inert('bool', { default: true }) } as const satisfies FieldSchema;
-
-/** Settings of a `jwt` role. */
-export const inertOfJwtRole = {
-  allowed_redirect_uris: inert('strings'),
-  expiration_leeway: inert('int'),
-  max_age: inert('int'),
-  not_before_leeway: inert('int'),
-  oidc_scopes: inert('strings'),
-  user_claim_json_pointer: inert('bool'),
-  verbose_oidc_logging: inert('bool'),
-} as const satisfies FieldSchema;
-
 /** Returns the schemas of inert settings in an answer. */
 export const inertMembers = (declared: FieldSchema): Readonly<Record<string, JsonSchema>> =>
   Object.fromEntries(Object.entries(declared).map(([name, { kind }]) => [name, schemaOfKind[kind]]));

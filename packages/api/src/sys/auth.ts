@@ -1,4 +1,4 @@
-import { type AuthMount, authTypes, newAuthMount } from '@transitd/access';
+import { type AuthMount, newAuthMount } from '@transitd/access';
 import {
   any,
   type FieldSchema,
@@ -14,6 +14,7 @@ import {
   writtenReply,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
+import { authTypes } from '../auth/auth-methods.ts';
 import * as answers from '../operation/answers.ts';
 import { inert, inertIn, inertMembers, inertOfMount, unsupportedOfMount } from '../operation/inert-fields.ts';
 import { membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
@@ -51,8 +52,8 @@ const mountSchema = entrySchema(configSchema);
 /** Returns the built-in `token` method; its TTLs are those of the node. */
 function tokenMountJson({ member }: Node): object {
   const id = member?.clusterName?.id ?? '';
-  const mount = { path: 'token', id, accessor: `auth_token_${id.slice(0, 8)}`, description: 'token based credentials' };
-  return { ...mountJson({ ...newAuthMount, ...mount, type: 'userpass' }), type: 'token' };
+  const mount = { path: 'token', type: 'token', id, accessor: `auth_token_${id.slice(0, 8)}` };
+  return mountJson({ ...newAuthMount, ...mount, description: 'token based credentials' });
 }
 
 /** Returns the auth method at a path in the form of the list; undefined if nothing is enabled there. */

@@ -1,8 +1,8 @@
-import { authTypes } from '@transitd/access';
 import { addressText, type Config } from '@transitd/configuration';
 import { boolean, dataReply, list, object, RequestError, string, text, topLevelDataReply } from '@transitd/http';
 import { version } from '@transitd/process';
 import { InvariantViolation } from '@transitd/raft-core';
+import { authTypes } from '../auth/auth-methods.ts';
 import * as answers from '../operation/answers.ts';
 import { continuedRights } from '../operation/continued-rights.ts';
 import { followedLevels, type LiveLog, logFormats } from '../operation/live-log.ts';

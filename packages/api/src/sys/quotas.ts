@@ -19,6 +19,7 @@ import {
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { printablePath } from '@transitd/transit-engine';
+import { roleTypes } from '../auth/auth-methods.ts';
 import * as answers from '../operation/answers.ts';
 import { inert } from '../operation/inert-fields.ts';
 import { memberSchemas, membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
@@ -110,11 +111,11 @@ async function placeOf({ mounts, logins }: Services, path: string): Promise<stri
 /** Refuses a quota for a role if its path matches no login with a role, because the quota would have no effect. */
 async function requireRoleLogins({ logins }: Services, path: string): Promise<void> {
   const mounts = await logins.mounts.list();
-  const counts = mounts.some(({ type, path: method }) => type !== 'userpass' && quotaMatches(path, `auth/${method}/login`));
+  const counts = mounts.some(({ type, path: method }) => roleTypes.includes(type) && quotaMatches(path, `auth/${method}/login`));
   if (path !== '' && !counts)
     throw new RequestError(
       'invalid_request',
-      'a quota for a role needs the path of an approle or jwt method, such as auth/approle/',
+      `a quota for a role needs the path of an ${roleTypes.join(' or ')} method, such as auth/${roleTypes[0]}/`,
     );
 }
 

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { approleRoutes } from '../../src/auth/approle.ts';
-import { approleFieldRoutes } from '../../src/auth/approle-fields.ts';
+import { approle } from '../../src/auth/approle/method.ts';
 import { type Served, served } from '../served.ts';
 
 const role = 'auth/ar/role/web';
@@ -148,12 +147,10 @@ describe('a field of an approle role at its own path', () => {
     }
   });
 
-  for (const route of [...approleFieldRoutes, ...approleRoutes].filter(({ operations }) =>
-    operations.POST?.name.endsWith('-write'),
-  )) {
-    const path = route.path.split('/').at(-1) ?? '';
-    const fields = route.operations.POST?.byType?.['approle']?.takes ?? {};
-    for (const member of Object.keys(fields).filter((member) => member !== 'name'))
+  for (const [at, { POST: operation }] of Object.entries(approle.paths)) {
+    if (at === 'role/:name' || operation?.name.endsWith('-write') !== true) continue;
+    const path = at.split('/').at(-1) ?? '';
+    for (const member of Object.keys(operation.handler.takes).filter((member) => member !== 'name'))
       it(`is denied in a write of the whole role with ${member} if ${path} is denied`, async () => {
         for (const name of ['web', 'Web']) {
           const status = await asDenied(`auth/ar/role/${name}/${path}`);

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonSchema, Verb } from '@transitd/http';
 import { expect } from 'chai';
+import { authMethods } from '../../src/auth/auth-methods.ts';
 import { openApi, type Place } from '../../src/openapi/openapi.ts';
 import type { Operation, OperationDescription, Route } from '../../src/operation/operation.ts';
 import { allRoutes } from '../../src/routes.ts';
@@ -14,7 +15,7 @@ const mounts: readonly Place[] = [
   { path: 'transit', type: 'transit' },
   { path: 'team/keys', type: 'transit' },
 ];
-const logins: readonly Place[] = ['approle', 'jwt', 'userpass'].map((type) => ({ path: `${type}-here`, type }));
+const logins: readonly Place[] = authMethods.map(({ type }) => ({ path: `${type}-here`, type }));
 
 interface Shown {
   readonly operationId: string;

@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { Field, FieldSchema } from '@transitd/http';
 import { expect } from 'chai';
-import { inertOfJwtRole, inertOfMount, unsupportedOfJwt, unsupportedOfMount } from '../../src/operation/inert-fields.ts';
+import { inertOfRole, unsupportedOfConfig } from '../../src/auth/jwt/method.ts';
+import { inertOfMount, unsupportedOfMount } from '../../src/operation/inert-fields.ts';
 import { allRoutes } from '../../src/routes.ts';
 import { type Served, served } from '../served.ts';
 import { TestMetrics } from '../test-metrics.ts';
@@ -53,7 +54,7 @@ describe('settings without effect', () => {
     await put('sys/auth/jw', { type: 'jwt' });
     const keys = { jwt_validation_pubkeys: [pem], bound_issuer: 'i', jwt_supported_algs: ['ES256'] };
     for (const [declared, targets] of [
-      [unsupportedOfJwt, [['auth/jw/config', (given: object) => ({ ...keys, ...given })]]],
+      [unsupportedOfConfig, [['auth/jw/config', (given: object) => ({ ...keys, ...given })]]],
       [
         unsupportedOfMount,
         [
@@ -125,7 +126,7 @@ describe('settings without effect', () => {
       await put('auth/jwt/config', { ...config, namespace_in_state: given });
       expect((await get('auth/jwt/config')).namespace_in_state).to.equal(read);
     }
-    const role = samplesOf(inertOfJwtRole);
+    const role = samplesOf(inertOfRole);
     await put('auth/jwt/role/ci', { bound_audiences: ['a'], user_claim: 'sub', ...role });
     await put('auth/jwt/role/ci', { bound_subject: 's' });
     expect(await get('auth/jwt/role/ci')).to.deep.include({ ...role, bound_subject: 's' });

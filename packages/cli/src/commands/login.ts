@@ -1,4 +1,4 @@
-import type { Issued } from '@transitd/client';
+import type { AuthCalls, Issued } from '@transitd/client';
 import { StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
@@ -17,6 +17,29 @@ interface LoginOptions {
   readonly field?: string;
 }
 
+/** The credentials among the arguments. */
+interface Given {
+  readonly role: string | undefined;
+  /** @throws StartError if the value is missing */
+  required(name: string): string;
+  /** Returns the given value, or prompts for it without echo. */
+  secret(name: string): Promise<string>;
+}
+
+/** How to log in with each auth method except `token`. */
+const logins: Readonly<Record<string, (auth: AuthCalls, given: Given, at: { readonly path?: string }) => Promise<Issued>>> = {
+  userpass: async (auth, given, at) =>
+    auth.userpass({ username: given.required('username'), password: await given.secret('password'), ...at }),
+  approle: async (auth, given, at) =>
+    auth.approle({ roleId: given.required('role_id'), secretId: await given.secret('secret_id'), ...at }),
+  jwt: async (auth, { role, secret }, at) => auth.jwt({ jwt: await secret('jwt'), ...(role !== undefined && { role }), ...at }),
+};
+
+/** Their names in a sentence: `a, b or c`. */
+export const loginMethods = Object.keys(logins)
+  .join(', ')
+  .replace(/, (\w+)$/, ' or $1');
+
 /** `login`: gets a token from an auth method and stores it for later commands. */
 export function loginCommand(program: Command, { serverAction }: Runner): void {
   serverOptions(program.command('login'))
@@ -25,7 +48,7 @@ export function loginCommand(program: Command, { serverAction }: Runner): void {
       '[data...]',
       'a token as - (standard input) or @file, or credentials such as username=me password=@file; prompts for a missing secret',
     )
-    .option('--method <method>', 'auth method: token, userpass, approle or jwt', 'token')
+    .option('--method <method>', `auth method: token, ${loginMethods}`, 'token')
     .option('--path <path>', 'mount path of the auth method (default: the name of the method)')
     .option('--no-store', 'print the token instead of storing it')
     .option('--token-only', 'print only the token and do not store it')
@@ -68,26 +91,20 @@ async function issuedToken(session: Session, data: readonly string[], { method, 
     return tokenLogin(session, await tokenFrom(argument));
   }
   const members = await membersOf(data, sources);
-  /** Returns the given value, or prompts for it without echo. */
-  const secret = async (name: string): Promise<string> =>
-    lineOf(members[name]) ??
-    (await promptHidden(`${name} (will be hidden): `, `use ${name}=@file, or ${name}=- for standard input`));
-  const required = (name: string): string => {
-    const value = lineOf(members[name]);
-    if (value === undefined) throw new StartError(`the method ${method} requires ${name}=…`);
-    return value;
+  const logIn = Object.hasOwn(logins, method) ? logins[method] : undefined;
+  if (logIn === undefined) throw new StartError(`unknown method ${method}: use token, ${loginMethods}`);
+  const given: Given = {
+    role: lineOf(members['role']),
+    required: (name) => {
+      const value = lineOf(members[name]);
+      if (value === undefined) throw new StartError(`the method ${method} requires ${name}=…`);
+      return value;
+    },
+    secret: async (name) =>
+      lineOf(members[name]) ??
+      (await promptHidden(`${name} (will be hidden): `, `use ${name}=@file, or ${name}=- for standard input`)),
   };
-  const role = lineOf(members['role']);
-  switch (method) {
-    case 'userpass':
-      return client.auth.userpass({ username: required('username'), password: await secret('password'), ...at });
-    case 'approle':
-      return client.auth.approle({ roleId: required('role_id'), secretId: await secret('secret_id'), ...at });
-    case 'jwt':
-      return client.auth.jwt({ jwt: await secret('jwt'), ...(role !== undefined && { role }), ...at });
-    default:
-      throw new StartError(`unknown method ${method}: use token, userpass, approle or jwt`);
-  }
+  return logIn(client.auth, given, at);
 }
 
 /** Strips the final newline that editors add; no credential ends with one. */

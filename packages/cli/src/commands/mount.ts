@@ -5,6 +5,7 @@ import type { Session } from '../session/session.ts';
 import { confirmLoss } from '../terminal/confirm.ts';
 import { pairsOf } from '../terminal/members.ts';
 import { collect, serverOptions, yesOption } from '../terminal/options.ts';
+import { loginMethods } from './login.ts';
 
 interface Tuning {
   readonly description?: string;
@@ -126,7 +127,7 @@ export function authCommands(program: Command, { serverAction }: Runner): void {
 
   tuneOptions(auth.command('enable'))
     .description('enable an auth method')
-    .argument('<type>', 'userpass, approle or jwt')
+    .argument('<type>', loginMethods)
     .option('--path <path>', 'mount path (default: the type)')
     .action(
       serverAction(async ({ client, output }, type: string, options: Tuning & { path?: string }) => {

@@ -1,11 +1,11 @@
+import { initialAccess, type KeySources, noDisputes, openAccess, type Principal, type StoredMount } from '@transitd/access';
 import { memoryStore, type StoredRecord } from '@transitd/storage-fsm';
+import { gatedStore } from '../../../access/test/gated-store.ts';
 import { clockOf } from '../../../process/test/test-clock.ts';
-import type { KeySources } from '../../src/auth/jwt-keys.ts';
-import { initialAccess, noDisputes, openAccess, type Principal, type StoredMount } from '../../src/index.ts';
-import { gatedStore } from '../gated-store.ts';
-
-/** Cheap hashing, since tests make many guesses. */
-const light = { cost: 16, blockSize: 8, parallelization: 1 };
+import type { AppRoles } from '../../src/auth/approle/logins.ts';
+import type { JwtLogins } from '../../src/auth/jwt/logins.ts';
+import type { Userpass } from '../../src/auth/userpass/logins.ts';
+import { lightMethods } from '../light-methods.ts';
 
 /** Opens access with one auth method enabled at `m`, and a clock that the test sets. */
 export async function withMethod(type: string, sources?: KeySources, clockDisputes = noDisputes) {
@@ -17,9 +17,14 @@ export async function withMethod(type: string, sources?: KeySources, clockDisput
     clock: clockOf(() => clock.now),
     clockDisputes,
     ...(sources && { sources }),
-    passwordWork: light,
+    methods: lightMethods,
   });
   const { logins, tokens } = access;
+  const [approle, jwt, userpass] = ['approle', 'jwt', 'userpass'].map((each) => logins.opened(each)) as [
+    AppRoles,
+    JwtLogins,
+    Userpass,
+  ];
   await logins.mounts.enable('m', type, {});
   const mount = async (path = 'm'): Promise<StoredMount> => {
     const found = await logins.mounts.find(path);
@@ -37,5 +42,5 @@ export async function withMethod(type: string, sources?: KeySources, clockDisput
       idle = removed === 0 ? idle + 1 : 0;
     }
   };
-  return { ...access, store, clock, mount, login, who, records, swept };
+  return { ...access, approle, jwt, userpass, store, clock, mount, login, who, records, swept };
 }

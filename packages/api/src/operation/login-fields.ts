@@ -1,7 +1,7 @@
 import { isLoginTokenType, type TokenSettings, type TokenSettingsChange } from '@transitd/access';
 import { bool, duration, type FieldSchema, type Fields, int, RequestError, text, texts, unsupportedField } from '@transitd/http';
-import { memberSchemas, membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
-import { cidrs, tokenTypeSpellings } from '../operation/spellings.ts';
+import { memberSchemas, membersIn, propertiesIn, sorted } from './kept-fields.ts';
+import { cidrs, tokenTypeSpellings } from './spellings.ts';
 
 /** A restriction of OpenBao that does not exist here. If it were ignored, tokens could be used from more addresses than intended. */
 export const token_strictly_bind_ip = unsupportedField('bool', 'set token_bound_cidrs to the addresses');

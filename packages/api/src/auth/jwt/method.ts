@@ -1,7 +1,8 @@
-import type { BoundClaims } from '@transitd/access';
+import { loginName } from '@transitd/access';
 import {
   any,
   anything,
+  credential,
   dataReply,
   duration,
   type FieldSchema,
@@ -16,15 +17,26 @@ import {
   textList,
   textMap,
   texts,
+  unsupportedField,
 } from '@transitd/http';
-import * as answers from '../operation/answers.ts';
-import { inertIn, inertMembers, inertOfJwt, inertOfJwtRole, unsupportedOfJwt } from '../operation/inert-fields.ts';
-import { memberSchemas, membersIn, propertiesIn } from '../operation/kept-fields.ts';
-import { found, type Route } from '../operation/operation.ts';
-import { recordOperations } from '../operation/records.ts';
-import { urlSpellings } from '../operation/spellings.ts';
-import { type MethodContext, methodHandler, methodOperation, methodRoute } from './auth-method.ts';
-import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
+import * as answers from '../../operation/answers.ts';
+import {
+  type AuthMethod,
+  login,
+  type MethodContext,
+  methodHandler,
+  methodOperation,
+  recordPaths,
+} from '../../operation/auth-method.ts';
+import { inert, inertIn, inertMembers } from '../../operation/inert-fields.ts';
+import { memberSchemas, membersIn, propertiesIn } from '../../operation/kept-fields.ts';
+import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from '../../operation/login-fields.ts';
+import { found } from '../../operation/operation.ts';
+import { recordOperations } from '../../operation/records.ts';
+import { urlSpellings } from '../../operation/spellings.ts';
+import { type BoundClaims, JwtLogins } from './logins.ts';
+
+type Here = MethodContext<JwtLogins>;
 
 function objectOf(field: string, value: JsonValue): readonly (readonly [string, JsonValue])[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidField(field, 'expected an object');
@@ -52,6 +64,34 @@ function groupPolicies(value: JsonValue | undefined): Readonly<Record<string, re
   );
 }
 
+const onlyJwt = 'logins in a browser do not exist; set jwks_url, jwks or jwt_validation_pubkeys';
+
+/** Settings of the configuration that cannot be set. */
+export const unsupportedOfConfig = {
+  jwks_pairs: unsupportedField('any', 'a method has one source of keys'),
+  oidc_client_id: unsupportedField('string', onlyJwt),
+  oidc_client_secret: unsupportedField('string', onlyJwt),
+  oidc_discovery_ca_pem: unsupportedField('string', onlyJwt),
+  oidc_discovery_url: unsupportedField('string', onlyJwt),
+  oidc_response_mode: unsupportedField('string', onlyJwt),
+  oidc_response_types: unsupportedField('strings', onlyJwt),
+  provider_config: unsupportedField('any', onlyJwt),
+} as const satisfies FieldSchema;
+
+/** Settings that matter only to logins in a browser, which do not exist here. */
+const inertOfConfig = { namespace_in_state: inert('bool', { default: true }) } as const satisfies FieldSchema;
+
+/** Settings of a role without effect. */
+export const inertOfRole = {
+  allowed_redirect_uris: inert('strings'),
+  expiration_leeway: inert('int'),
+  max_age: inert('int'),
+  not_before_leeway: inert('int'),
+  oidc_scopes: inert('strings'),
+  user_claim_json_pointer: inert('bool'),
+  verbose_oidc_logging: inert('bool'),
+} as const satisfies FieldSchema;
+
 const configFields = {
   jwt_validation_pubkeys: any(
     'Public keys in PEM. Set exactly one of `jwt_validation_pubkeys`, `jwks`, `jwks_file` and `jwks_url`',
@@ -64,22 +104,22 @@ const configFields = {
   bound_issuer: text('Required `iss` claim', { property: 'issuer' }),
   jwt_supported_algs: texts('Accepted signature algorithms', { property: 'algorithms' }),
   default_role: text('Role for logins that name no role'),
-  ...inertOfJwt,
-  ...unsupportedOfJwt,
+  ...inertOfConfig,
+  ...unsupportedOfConfig,
 } as const satisfies FieldSchema;
 
 const configure = methodHandler({
   about: 'Configure the keys and the issuer of accepted JWTs',
   takes: configFields,
   answers: answers.written,
-  run: ({ services, mount }, { values }) => {
+  run: ({ method, mount }: Here, { values }) => {
     const { jwks, jwt_validation_pubkeys: pubkeys } = values;
-    return services.logins.jwt.configure(mount, {
+    return method.configure(mount, {
       ...propertiesIn(configFields, values),
       // A string is not split at commas: PEM contains no commas, and clients send several keys as a list.
       keys: typeof pubkeys === 'string' ? [pubkeys] : textList('jwt_validation_pubkeys', pubkeys),
       jwks: jwks === undefined || typeof jwks === 'string' ? jwks : JSON.stringify(jwks),
-      inert: inertIn(inertOfJwt, values),
+      inert: inertIn(inertOfConfig, values),
     });
   },
 });
@@ -87,10 +127,15 @@ const configure = methodHandler({
 const readConfig = methodHandler({
   about: 'Read the configuration of the method',
   answers: answers.data(
-    object({ ...memberSchemas(configFields), jwt_validation_pubkeys: list(string), jwks: string, ...inertMembers(inertOfJwt) }),
+    object({
+      ...memberSchemas(configFields),
+      jwt_validation_pubkeys: list(string),
+      jwks: string,
+      ...inertMembers(inertOfConfig),
+    }),
   ),
-  run: async ({ services, mount }) => {
-    const config = found(await services.logins.jwt.config(mount));
+  run: async ({ method, mount }: Here) => {
+    const config = found(await method.config(mount));
     return dataReply({ ...membersIn(configFields, config), namespace_in_state: true, ...config.inert });
   },
 });
@@ -114,12 +159,11 @@ const ownFields = {
 const roleFields = {
   role_type: text('Role type', { oneOf: ['jwt'], default: 'jwt' }),
   ...ownFields,
-  ...inertOfJwtRole,
+  ...inertOfRole,
   ...tokenFields,
 } as const satisfies FieldSchema;
 
-/** Exported because the roles of `approle` and `jwt` share their paths; see roles.ts. */
-export const jwtRoles = recordOperations({
+const roles = recordOperations({
   noun: 'role',
   name: 'Name of the role',
   takes: roleFields,
@@ -131,34 +175,50 @@ export const jwtRoles = recordOperations({
       group_policies: map(list(string)),
       ...tokenSettingsMembers,
     },
-    inertMembers(inertOfJwtRole),
+    inertMembers(inertOfRole),
   ),
-  find: async ({ services, mount }: MethodContext, name) => {
-    const role = (await services.logins.jwt.roles.find(mount.id, name))?.value;
+  find: async ({ method, mount }: Here, name) => {
+    const role = (await method.roles.find(mount.id, name))?.value;
     return role && { role_type: 'jwt', ...membersIn(ownFields, role), ...role.inert, ...tokenSettingsJson(role.token) };
   },
-  list: ({ services, mount }) => services.logins.jwt.roles.list(mount.id),
-  write: ({ services, mount }, name, values) => {
+  list: ({ method, mount }) => method.roles.list(mount.id),
+  write: ({ method, mount }, name, values) => {
     const { role_type: type = 'jwt', bound_claims_type: claimsType } = values;
     if (type !== 'jwt' && type !== '') throw new RequestError('invalid_request', 'invalid role_type, expected "jwt"');
     if (claimsType !== undefined && claimsType !== 'string' && claimsType !== 'glob')
       throw new RequestError('invalid_request', 'invalid bound_claims_type, expected "string" or "glob"');
-    return services.logins.jwt.write(mount, name, {
+    return method.write(mount, name, {
       ...propertiesIn(ownFields, values),
       boundClaims: boundClaims(values.bound_claims),
       boundClaimsType: claimsType,
       groupPolicies: groupPolicies(values.group_policies),
-      inert: inertIn(inertOfJwtRole, values),
+      inert: inertIn(inertOfRole, values),
       token: tokenSettingsOf(values),
     });
   },
-  delete: ({ services, mount }, name) => services.logins.jwt.roles.delete(mount.id, name),
+  delete: ({ method, mount }, name) => method.roles.delete(mount.id, name),
 });
 
-/** Route of the configuration. Roles and the login share their paths with `approle`; see roles.ts. */
-export const jwtRoutes: readonly Route[] = [
-  methodRoute('config', {
-    GET: methodOperation('jwt-config-read', 'read', { jwt: readConfig }),
-    POST: methodOperation('jwt-config-write', 'update', { jwt: configure }),
-  }),
-];
+const enter = login({
+  about: 'Log in with a JWT',
+  takes: {
+    role: text('Role to log in with; `default_role` if omitted'),
+    jwt: credential('Signed JWT', { required: true }),
+  },
+  roleOf: (_: Here, { role = '' }) => loginName(role),
+  run: (method: JwtLogins, request, { role = '', jwt = '' }) => method.login(request, role, jwt),
+});
+
+/** Logins by JSON Web Tokens. */
+export const jwt: AuthMethod = {
+  type: 'jwt',
+  open: (services) => new JwtLogins(services),
+  paths: {
+    config: {
+      GET: methodOperation('config-read', 'read', readConfig),
+      POST: methodOperation('config-write', 'update', configure),
+    },
+    ...recordPaths('role', roles, { name: 'role-' }),
+    login: { POST: enter },
+  },
+};

@@ -1,10 +1,10 @@
 import { createPublicKey, generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto';
 import { expect } from 'chai';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import { refusal } from '../../../access/test/fixtures.ts';
 import { clockOf } from '../../../process/test/test-clock.ts';
-import type { JwtConfigChange, JwtRoleChange } from '../../src/auth/jwt.ts';
-import { JwtKeys } from '../../src/auth/jwt-keys.ts';
-import { refusal } from '../fixtures.ts';
+import { JwtKeys } from '../../src/auth/jwt/keys.ts';
+import type { JwtConfigChange, JwtRoleChange } from '../../src/auth/jwt/logins.ts';
 import { withMethod } from './login-setup.ts';
 
 const pair = await generateKeyPair('ES256', { extractable: true });
@@ -26,7 +26,7 @@ async function withJwt(
     return text;
   };
   const all = await withMethod('jwt', { file: read, url: async (url) => (await read(url)) ?? '' });
-  const { jwt } = all.logins;
+  const { jwt } = all;
   await jwt.configure(await all.mount(), { issuer: 'https://issuer', algorithms: ['ES256'], ...config });
   await jwt.write(await all.mount(), 'ci', { audiences: ['transitd'], userClaim: 'sub', token: { policies: ['a'] }, ...change });
   const good = { iss: 'https://issuer', aud: 'transitd', sub: 'job-7', exp: all.clock.now / 1000 + 600 };
@@ -266,9 +266,9 @@ describe('keys that verify tokens', () => {
     ['the algorithm none', { keys: [pem], algorithms: ['none'] }, 'jwt_supported_algs must name'],
   ] as const)
     it(`are refused with ${what}`, async () => {
-      const { logins, mount } = await withMethod('jwt');
+      const { jwt, mount } = await withMethod('jwt');
       const settings = { issuer: 'i', algorithms: ['ES256'], ...change };
-      expect(await refusal(logins.jwt.configure(await mount(), settings))).to.match(new RegExp(`^invalid_request: .*${text}`));
+      expect(await refusal(jwt.configure(await mount(), settings))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 });
 
@@ -286,9 +286,9 @@ describe('a JWT role', () => {
     ['root', { token: { policies: ['root'] } }, 'auth methods cannot create root tokens'],
   ] as const)
     it(`is refused with ${what}`, async () => {
-      const { logins, mount } = await withMethod('jwt');
+      const { jwt, mount } = await withMethod('jwt');
       const settings = { audiences: ['a'], userClaim: 'sub', token: {}, ...change };
-      expect(await refusal(logins.jwt.write(await mount(), 'r', settings))).to.match(new RegExp(`^invalid_request: .*${text}`));
+      expect(await refusal(jwt.write(await mount(), 'r', settings))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 });
 

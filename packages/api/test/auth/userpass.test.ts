@@ -1,16 +1,16 @@
 import { type ScryptOptions, scrypt, scryptSync } from 'node:crypto';
 import { expect } from 'chai';
-import { Passwords } from '../../src/auth/passwords.ts';
-import { refusal } from '../fixtures.ts';
+import { refusal } from '../../../access/test/fixtures.ts';
+import { Passwords } from '../../src/auth/userpass/passwords.ts';
 import { withMethod } from './login-setup.ts';
 
 const wrong = 'invalid_request: invalid username or password';
 
 async function withAmy() {
   const all = await withMethod('userpass');
-  await all.logins.userpass.write(await all.mount(), 'Amy', { password: 'correct horse', token: { policies: ['A'], ttlS: 600 } });
+  await all.userpass.write(await all.mount(), 'Amy', { password: 'correct horse', token: { policies: ['A'], ttlS: 600 } });
   const guess = async (name: string, password: string, address?: string) =>
-    all.logins.userpass.login(await all.login(`auth/m/login/${name}`, address), name, password);
+    all.userpass.login(await all.login(`auth/m/login/${name}`, address), name, password);
   return { ...all, guess };
 }
 
@@ -44,16 +44,16 @@ describe('a userpass login', () => {
   });
 
   it('stores only a salted hash of the password', async () => {
-    const { logins, mount, records } = await withAmy();
-    await logins.userpass.write(await mount(), 'bob', { password: 'correct horse', token: {} });
+    const { userpass, mount, records } = await withAmy();
+    await userpass.write(await mount(), 'bob', { password: 'correct horse', token: {} });
     const [amy, bob] = (await records('access/login/')).map(({ value }) => Buffer.from(value).toString());
     expect(amy).not.to.include('correct horse');
     expect(JSON.parse(amy ?? '').password.hash).not.to.equal(JSON.parse(bob ?? '').password.hash);
   });
 
   it('requires a new password as soon as it is written', async () => {
-    const { logins, guess, mount } = await withAmy();
-    await logins.userpass.write(await mount(), 'amy', { password: 'another', token: {} });
+    const { userpass, guess, mount } = await withAmy();
+    await userpass.write(await mount(), 'amy', { password: 'another', token: {} });
     expect(await refusal(guess('amy', 'correct horse'))).to.equal(wrong);
     expect((await guess('amy', 'another')).record.policies).to.deep.equal(['a', 'default']);
   });
@@ -77,7 +77,7 @@ describe('a userpass login', () => {
   });
 
   it('is unlocked by a write of the user, and a correct password clears the failures', async () => {
-    const { logins, guess, mount } = await withAmy();
+    const { userpass, guess, mount } = await withAmy();
     const fail = async (times: number) => {
       for (let failures = 0; failures < times; failures += 1) await refusal(guess('amy', 'x'));
     };
@@ -86,49 +86,49 @@ describe('a userpass login', () => {
     await fail(4);
     expect(await refusal(guess('amy', 'correct horse'))).to.equal('none');
     await fail(5);
-    await logins.userpass.write(await mount(), 'amy', { password: 'another', token: {} });
+    await userpass.write(await mount(), 'amy', { password: 'another', token: {} });
     expect(await refusal(guess('amy', 'another'))).to.equal('none');
   });
 
   it('is refused outside the bound CIDRs of the user, and binds its token to them', async () => {
-    const { logins, guess, mount } = await withAmy();
-    await logins.userpass.write(await mount(), 'amy', { token: { boundCidrs: ['10.0.0.0/8'] } });
+    const { userpass, guess, mount } = await withAmy();
+    await userpass.write(await mount(), 'amy', { token: { boundCidrs: ['10.0.0.0/8'] } });
     expect(await refusal(guess('amy', 'correct horse'))).to.equal(await refusal(guess('amy', 'wrong')));
     expect((await guess('amy', 'correct horse', '10.1.2.3')).record.boundCidrs).to.deep.equal(['10.0.0.0/8']);
   });
 
   for (const password of ['correct horse', 'wrong'])
     it(`locks the user after five logins outside the bound CIDRs with the password ${password}`, async () => {
-      const { logins, guess, mount } = await withAmy();
-      await logins.userpass.write(await mount(), 'amy', { token: { boundCidrs: ['10.0.0.0/8'] } });
+      const { userpass, guess, mount } = await withAmy();
+      await userpass.write(await mount(), 'amy', { token: { boundCidrs: ['10.0.0.0/8'] } });
       for (let i = 0; i < 5; i++) expect(await refusal(guess('amy', password))).to.match(/^invalid_request: invalid username/);
       expect(await refusal(guess('amy', password))).to.equal('locked_out: permission denied');
       expect(await refusal(guess('amy', password, '10.1.2.3'))).to.equal('locked_out: permission denied');
     });
 
   it('creates no token if the user is deleted at the same time', async () => {
-    const { logins, guess, mount, store } = await withAmy();
+    const { userpass, guess, mount, store } = await withAmy();
     const { id } = await mount();
     store.afterGet = async (path) => {
       if (!path.endsWith('/user/amy')) return;
       delete store.afterGet;
-      await logins.userpass.users.delete(id, 'amy');
+      await userpass.users.delete(id, 'amy');
     };
     expect(await refusal(guess('amy', 'correct horse'))).to.match(/^too_many_conflicts/);
   });
 
   it('creates a token that can be renewed only while the user exists', async () => {
-    const { logins, guess, mount, registry, who } = await withAmy();
+    const { userpass, guess, mount, registry, who } = await withAmy();
     const { token } = await guess('amy', 'correct horse');
     expect((await registry.renew({ token }, 0))?.ttlS).to.equal(600);
-    await logins.userpass.users.delete((await mount()).id, 'amy');
+    await userpass.users.delete((await mount()).id, 'amy');
     expect(await refusal(registry.renew({ token }, 0))).to.match(/not renewable/);
     expect(await who(token)).to.include({ root: false });
   });
 
   it('can create batch tokens', async () => {
-    const { logins, guess, mount, who } = await withAmy();
-    await logins.userpass.write(await mount(), 'amy', { token: { type: 'batch' } });
+    const { logins, userpass, guess, mount, who } = await withAmy();
+    await userpass.write(await mount(), 'amy', { token: { type: 'batch' } });
     const { token, record } = await guess('amy', 'correct horse');
     expect([token.slice(0, 2), record.renewable]).to.deep.equal(['b.', false]);
     expect((await who(token))?.record.policies).to.deep.equal(['a', 'default']);
@@ -185,17 +185,15 @@ describe('a user', () => {
     [{ password: 'p', token: { numUses: -1 } }, 'cannot be negative'],
   ] as const)
     it(`is refused with ${JSON.stringify(change).slice(0, 60)}`, async () => {
-      const { logins, mount } = await withMethod('userpass');
-      expect(await refusal(logins.userpass.write(await mount(), 'u', change))).to.match(
-        new RegExp(`^invalid_request: .*${text}`),
-      );
+      const { userpass, mount } = await withMethod('userpass');
+      expect(await refusal(userpass.write(await mount(), 'u', change))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 
   it('is not written after its auth method was disabled', async () => {
-    const { logins, mount, records } = await withMethod('userpass');
+    const { logins, userpass, mount, records } = await withMethod('userpass');
     const before = await mount();
     await logins.mounts.disable('m');
-    expect(await refusal(logins.userpass.write(before, 'u', { password: 'p', token: {} }))).to.match(/^too_many_conflicts/);
+    expect(await refusal(userpass.write(before, 'u', { password: 'p', token: {} }))).to.match(/^too_many_conflicts/);
     expect(await records('access/login/')).to.deep.equal([]);
   });
 });

@@ -1,14 +1,18 @@
+import { type ClockDisputes, initialAccess, openAccess, type TimeSource } from '@transitd/access';
+import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import type { AppRoleChange } from '../../src/auth/approle-role.ts';
-import type { ClockDisputes, TimeSource } from '../../src/index.ts';
-import { refusal } from '../fixtures.ts';
+import { ahead, hour, refusal } from '../../../access/test/fixtures.ts';
+import { clockOf } from '../../../process/test/test-clock.ts';
+import type { AppRoles } from '../../src/auth/approle/logins.ts';
+import type { AppRoleChange } from '../../src/auth/approle/role.ts';
+import { lightMethods } from '../light-methods.ts';
 import { withMethod } from './login-setup.ts';
 
 const invalid = 'invalid_request: invalid role or secret ID';
 
 async function withRole(change: Partial<AppRoleChange> = {}, clockDisputes?: ClockDisputes) {
   const all = await withMethod('approle', undefined, clockDisputes);
-  const { approle } = all.logins;
+  const { approle } = all;
   await approle.write(await all.mount(), 'Web', { token: { policies: ['a'], ttlS: 1200 }, ...change });
   const roleId = (await approle.roles.find((await all.mount()).id, 'web'))?.value.roleId ?? '';
   const secret = async (request = {}) => approle.createSecretId(await all.mount(), 'web', request);
@@ -225,4 +229,54 @@ describe('a role id', () => {
     expect(await refusal(enter(secretId, { role: roleId }))).to.equal(invalid);
     expect(await refusal(approle.write(await mount(), 'other', { roleId: 'chosen', token: {} }))).to.match(/already in use/);
   });
+});
+
+describe('a token or secret id that is expired by one of two clocks', () => {
+  it('is refused, and deleted only when it is expired by both', async () => {
+    const store = memoryStore();
+    const [clock, due] = [{ now: 1_000_000 }, { now: 1_000_000 }];
+    const { rootToken, writes } = initialAccess({ now: clock.now });
+    await store.commit({ conditions: [], writes });
+    const { tokens, registry, logins } = openAccess({
+      store,
+      methods: lightMethods,
+      clock: clockOf(
+        () => clock.now,
+        () => due.now,
+      ),
+    });
+    const principal = await tokens.authenticate(rootToken);
+    if (principal === undefined) throw new Error('no such token');
+    const where = { principal, privileged: true, makesOrphans: false, path: 'auth/token/create' };
+    const { token } = await registry.create({ policies: ['a'], ttlS: 60 }, where);
+    await logins.mounts.enable('m', 'approle', {});
+    const mount = await logins.mounts.find('m');
+    if (mount === undefined) throw new Error('no such method');
+    const approle = logins.opened('approle') as AppRoles;
+    await approle.write(mount, 'web', { token: {} });
+    const { secretId } = await approle.createSecretId(mount, 'web', { ttlS: 60 });
+    clock.now += 24 * hour * 1000;
+    expect(await tokens.authenticate(token)).to.equal(undefined);
+    expect([(await registry.sweep(10)).removed, await logins.sweep(10)]).to.deep.equal([0, 0]);
+    clock.now -= 24 * hour * 1000;
+    expect(await tokens.authenticate(token)).not.to.equal(undefined);
+    expect(await approle.findSecretId(mount, 'web', { secretId })).not.to.equal(undefined);
+    due.now += 24 * hour * 1000;
+    expect([(await registry.sweep(10)).removed, await logins.sweep(10)]).to.deep.equal([1, 1]);
+  });
+});
+
+describe('a secret id that is expired by a wrong clock', () => {
+  for (const by of ['secretId', 'accessor'] as const)
+    it(`is destroyed by its ${by === 'accessor' ? by : 'text'}, and stays destroyed when the clock is right again`, async () => {
+      const { approle, mount, login, clock } = await withMethod('approle');
+      await approle.write(await mount(), 'web', { token: { policies: ['a'] } });
+      const roleId = (await approle.roles.find((await mount()).id, 'web'))?.value.roleId ?? '';
+      const { secretId, secret } = await approle.createSecretId(await mount(), 'web', { ttlS: 60 });
+      const named = by === 'secretId' ? { secretId } : { accessor: secret.accessor };
+      await ahead(clock, async () => approle.destroySecretId(await mount(), 'web', named));
+      expect(await refusal(approle.login(await login(), roleId, secretId))).to.equal(
+        'invalid_request: invalid role or secret ID',
+      );
+    });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { withMethod } from '../auth/login-setup.ts';
-import { refusal } from '../fixtures.ts';
+import { refusal } from '../../../access/test/fixtures.ts';
+import { withMethod } from './login-setup.ts';
 
 describe('an auth method', () => {
   it('is listed, found and tuned', async () => {
@@ -41,9 +41,9 @@ describe('an auth method', () => {
 
   it('that is disabled revokes its tokens and their descendants, cached or not', async () => {
     const all = await withMethod('userpass');
-    const { logins, registry, tokens, who, login } = all;
-    await logins.userpass.write(await all.mount(), 'amy', { password: 'p', token: { policies: ['a'] } });
-    const { token } = await logins.userpass.login(await login(), 'amy', 'p');
+    const { logins, userpass, registry, tokens, who, login } = all;
+    await userpass.write(await all.mount(), 'amy', { password: 'p', token: { policies: ['a'] } });
+    const { token } = await userpass.login(await login(), 'amy', 'p');
     const principal = await who(token);
     if (principal === undefined) throw new Error('no token');
     const child = await registry.create({}, { principal, privileged: false, makesOrphans: false, path: 'auth/token/create' });
@@ -60,14 +60,14 @@ describe('an auth method', () => {
   });
 
   it('that is enabled again at the same path has no tokens or records of the previous method; the sweep deletes these', async () => {
-    const { logins, login, mount, who, records, swept } = await withMethod('userpass');
-    await logins.userpass.write(await mount(), 'amy', { password: 'p', token: {} });
-    const { token } = await logins.userpass.login(await login(), 'amy', 'p');
+    const { logins, userpass, login, mount, who, records, swept } = await withMethod('userpass');
+    await userpass.write(await mount(), 'amy', { password: 'p', token: {} });
+    const { token } = await userpass.login(await login(), 'amy', 'p');
     await logins.mounts.disable('m');
     await logins.mounts.enable('m', 'userpass', {});
     expect(await who(token)).to.equal(undefined);
-    expect(await logins.userpass.users.list((await mount()).id)).to.deep.equal([]);
-    await logins.userpass.write(await mount(), 'bob', { password: 'p', token: {} });
+    expect(await userpass.users.list((await mount()).id)).to.deep.equal([]);
+    await userpass.write(await mount(), 'bob', { password: 'p', token: {} });
     await swept();
     expect((await records('access/login/')).map(({ path }) => path.split('/').slice(3).join('/'))).to.deep.equal(['user/bob']);
     expect(await records('access/child/')).to.deep.equal([]);
@@ -75,18 +75,18 @@ describe('an auth method', () => {
   });
 
   it('that is tuned keeps its tokens', async () => {
-    const { logins, login, mount, who } = await withMethod('userpass');
-    await logins.userpass.write(await mount(), 'amy', { password: 'p', token: {} });
-    const { token } = await logins.userpass.login(await login(), 'amy', 'p');
+    const { logins, userpass, login, mount, who } = await withMethod('userpass');
+    await userpass.write(await mount(), 'amy', { password: 'p', token: {} });
+    const { token } = await userpass.login(await login(), 'amy', 'p');
     expect(await who(token)).to.include({ root: false });
     await logins.mounts.tune('m', { description: 'tuned' });
     expect(await who(token)).to.include({ root: false });
   });
 
   it('that is disabled during a lookup of its token makes the token invalid', async () => {
-    const { logins, login, mount, who, tokens, store } = await withMethod('userpass');
-    await logins.userpass.write(await mount(), 'amy', { password: 'p', token: {} });
-    const { token } = await logins.userpass.login(await login(), 'amy', 'p');
+    const { logins, userpass, login, mount, who, tokens, store } = await withMethod('userpass');
+    await userpass.write(await mount(), 'amy', { password: 'p', token: {} });
+    const { token } = await userpass.login(await login(), 'amy', 'p');
     tokens.clear();
     store.afterGet = async (path) => {
       if (path !== 'access/auth/m') return;
@@ -97,14 +97,14 @@ describe('an auth method', () => {
   });
 
   it('bounds the TTLs of its tokens, within the limits of the node', async () => {
-    const { logins, login, mount, registry, clock } = await withMethod('userpass');
-    await logins.userpass.write(await mount(), 'amy', { password: 'p', token: { ttlS: 1000 } });
+    const { logins, userpass, login, mount, registry, clock } = await withMethod('userpass');
+    await userpass.write(await mount(), 'amy', { password: 'p', token: { ttlS: 1000 } });
     await logins.mounts.tune('m', { maxTtlS: 600, defaultTtlS: 60 });
-    const { token, ttlS, warnings } = await logins.userpass.login(await login(), 'amy', 'p');
+    const { token, ttlS, warnings } = await userpass.login(await login(), 'amy', 'p');
     expect([ttlS, warnings.length]).to.deep.equal([600, 1]);
     clock.now += 500_000;
     expect((await registry.renew({ token }, 1000))?.ttlS).to.equal(100);
-    await logins.userpass.write(await mount(), 'amy', { token: { ttlS: 0 } });
-    expect((await logins.userpass.login(await login(), 'amy', 'p')).ttlS).to.equal(60);
+    await userpass.write(await mount(), 'amy', { token: { ttlS: 0 } });
+    expect((await userpass.login(await login(), 'amy', 'p')).ttlS).to.equal(60);
   });
 });

@@ -1,7 +1,11 @@
-import { newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
-import { checkCidrs } from '../values/cidr.ts';
-import { invalidRequest } from '../values/errors.ts';
-import { decodeJson } from '../values/json-record.ts';
+import {
+  checkCidrs,
+  decodeJson,
+  invalidRequest,
+  newTokenSettings,
+  type TokenSettings,
+  type TokenSettingsChange,
+} from '@transitd/access';
 
 /** Maximum length of a role id, and of a secret id, in characters. */
 export const idCharsMax = 4096;

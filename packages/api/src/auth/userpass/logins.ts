@@ -1,15 +1,27 @@
+import {
+  AccessError,
+  changedSettings,
+  displayNameOf,
+  equalizeReads,
+  type Granted,
+  invalidRequest,
+  isRoleName,
+  type Login,
+  LoginRecords,
+  loginName,
+  loginPrefix,
+  type MethodServices,
+  newTokenSettings,
+  type OpenedMethod,
+  type StoredMount,
+  type TokenRegistry,
+  type TokenSettings,
+  type TokenSettingsChange,
+} from '@transitd/access';
 import { NamedLocks } from '@transitd/event-loop';
-import { type Clock, withinCidrs } from '@transitd/process';
+import { withinCidrs } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
-import { displayNameOf } from '../mounts/auth-mount.ts';
-import type { StoredMount } from '../mounts/auth-mounts.ts';
-import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
-import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
-import { AccessError, invalidRequest } from '../values/errors.ts';
-import { isRoleName, loginName } from '../values/names.ts';
 import { LockOuts } from './lock-outs.ts';
-import { equalizeReads, type Login } from './login.ts';
-import { LoginRecords, loginPrefix } from './login-records.ts';
 import { type PasswordHash, Passwords, type PasswordWork, passwordHashExample } from './passwords.ts';
 
 export interface User {
@@ -17,19 +29,12 @@ export interface User {
   readonly token: TokenSettings;
 }
 
-export interface UserpassOptions {
-  readonly store: Store;
-  readonly registry: TokenRegistry;
-  readonly clock: Clock;
-  readonly passwordWork?: PasswordWork | undefined;
-}
-
 const passwordCharsMax = 4096;
 /** Maximum number of logins in progress, including those that wait for another login of the same name. */
 const loginsMax = 512;
 
 /** Logins by user name and password. An unknown name takes the same work and gets the same response as a wrong password. */
-export class Userpass {
+export class Userpass implements OpenedMethod {
   readonly users: LoginRecords<User>;
   readonly #store: Store;
   readonly #registry: TokenRegistry;
@@ -40,8 +45,8 @@ export class Userpass {
   readonly #unwatch: () => void;
   #logins = 0;
 
-  constructor({ store, registry, clock, passwordWork }: UserpassOptions) {
-    this.#passwords = new Passwords(passwordWork);
+  constructor({ store, registry, clock }: MethodServices, work?: PasswordWork) {
+    this.#passwords = new Passwords(work);
     this.users = new LoginRecords({ store, kind: 'user', example: { password: passwordHashExample, token: newTokenSettings } });
     this.#store = store;
     this.#registry = registry;
@@ -111,9 +116,7 @@ export class Userpass {
       displayName: `${displayNameOf(mount)}-${lower}`,
       meta: { username: lower },
       path,
-      source: user.condition.path,
-      conditions: [mount.condition, user.condition],
-      writes: [],
+      source: user.condition,
     });
     if (granted === undefined)
       throw new AccessError(

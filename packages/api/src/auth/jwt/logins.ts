@@ -1,30 +1,32 @@
+import {
+  AccessError,
+  changedInert,
+  changedSettings,
+  displayNameOf,
+  equalizeReads,
+  type Granted,
+  type InertSettings,
+  invalidRequest,
+  type Login,
+  type LoginGrant,
+  LoginRecords,
+  loginName,
+  type MethodServices,
+  newTokenSettings,
+  type OpenedMethod,
+  policiesOfGroups,
+  policyNames,
+  type StoredMount,
+  starsMatch,
+  type TokenRegistry,
+  type TokenSettings,
+  type TokenSettingsChange,
+} from '@transitd/access';
 import { accessTurns, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
 import { type RecordClock, withinCidrs } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
-import { displayNameOf } from '../mounts/auth-mount.ts';
-import type { StoredMount } from '../mounts/auth-mounts.ts';
-import type { LoginGrant } from '../tokens/login-grant.ts';
-import { policiesOfGroups } from '../tokens/login-source.ts';
-import { policyNames } from '../tokens/token-policies.ts';
-import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
-import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
-import { AccessError, invalidRequest } from '../values/errors.ts';
-import { starsMatch } from '../values/glob.ts';
-import { changedInert, type InertSettings } from '../values/inert-settings.ts';
-import { loginName } from '../values/names.ts';
-import {
-  claimRefused,
-  forgedToken,
-  type JwtKeySource,
-  JwtKeys,
-  jwtAlgorithms,
-  type KeySources,
-  parseKeySet,
-  pemAsJwk,
-} from './jwt-keys.ts';
-import { equalizeReads, type Login } from './login.ts';
-import { LoginRecords, type Stored } from './login-records.ts';
+import { claimRefused, forgedToken, type JwtKeySource, JwtKeys, jwtAlgorithms, parseKeySet, pemAsJwk } from './keys.ts';
 
 export interface JwtConfig extends JwtKeySource {
   readonly issuer: string;
@@ -95,15 +97,8 @@ const boundClaimsCharsMax = 64 * 1024;
 const leewaySMax = 300;
 const userCharsMax = 256;
 
-export interface JwtLoginsOptions {
-  readonly store: Store;
-  readonly registry: TokenRegistry;
-  readonly sources: KeySources;
-  readonly clock: RecordClock;
-}
-
 /** Logins by a JSON Web Token (RFC 7519) of an external issuer, checked against a role. */
-export class JwtLogins {
+export class JwtLogins implements OpenedMethod {
   readonly roles: LoginRecords<JwtRole>;
   readonly #configs: LoginRecords<JwtConfig>;
   readonly #store: Store;
@@ -111,7 +106,7 @@ export class JwtLogins {
   readonly #keys: JwtKeys;
   readonly #clock: RecordClock;
 
-  constructor({ store, registry, sources, clock }: JwtLoginsOptions) {
+  constructor({ store, registry, sources, clock }: MethodServices) {
     this.roles = new LoginRecords({ store, kind: 'jwt-role', example: newRole });
     this.#configs = new LoginRecords({ store, kind: 'jwt', example: newConfig });
     this.#store = store;
@@ -167,9 +162,8 @@ export class JwtLogins {
       displayName: `${displayNameOf(mount)}-${userOf(role.value, claims)}`,
       meta: { ...metaOf(role.value, claims), role: name },
       path,
-      source: role.condition.path,
-      conditions: conditionsOf(mount, config, role),
-      writes: [],
+      source: role.condition,
+      conditions: [config.condition],
     });
     if (granted === undefined)
       throw new AccessError(
@@ -177,6 +171,10 @@ export class JwtLogins {
         'the auth method was changed by another request at the same time; no token was created, try again',
       );
     return granted;
+  }
+
+  close(): void {
+    this.#keys.clear();
   }
 
   /** Verifies a token with the configured keys and returns its claims. @param role - undefined when the role does not exist */
@@ -212,12 +210,6 @@ function* checkClaims(role: JwtRole, claims: JWTPayload): Steps<void> {
     if (!(yield* hasBoundValue(claimAt(claims, name), values, role.boundClaimsType)))
       throw claimRefused(`its claim ${JSON.stringify(name)} does not match the role`);
 }
-
-const conditionsOf = (mount: StoredMount, config: Stored<JwtConfig>, role: Stored<JwtRole>) => [
-  mount.condition,
-  config.condition,
-  role.condition,
-];
 
 const given = <T extends object>(change: T): Partial<{ [Name in keyof T]: Exclude<T[Name], undefined> }> =>
   Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as Partial<{

@@ -1,8 +1,8 @@
 import { createPublicKey } from 'node:crypto';
+import { AccessError, invalidRequest, type KeySources } from '@transitd/access';
 import { checkJsonLimits, runAtOnce } from '@transitd/event-loop';
 import type { Clock } from '@transitd/process';
 import type { JSONWebKeySet, JWK, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
-import { AccessError, invalidRequest } from '../values/errors.ts';
 
 /** Source of the keys that verify signed tokens. Exactly one of `keys`, `jwks`, `file` and `url` is not empty. */
 export interface JwtKeySource {
@@ -16,16 +16,6 @@ export interface JwtKeySource {
   readonly url: string;
   /** CA certificates in PEM for the server of `url`; empty for the default ones. */
   readonly urlCa: string;
-}
-
-/**
- * Fetches key sets from outside the store. Both functions return a key set as a string, and limit the time of the fetch and the size
- * of the key set.
- */
-export interface KeySources {
-  /** Returns undefined when the configuration has no file of that name. */
-  file(name: string): Promise<string | undefined>;
-  url(url: string, ca: string): Promise<string>;
 }
 
 /**
@@ -92,6 +82,11 @@ export class JwtKeys {
     } catch (error) {
       throw refusalOf(jose, error);
     }
+  }
+
+  /** Drops the fetched keys. */
+  clear(): void {
+    this.#fetched.clear();
   }
 
   async #loaded(source: JwtKeySource, ageMsMax: number): Promise<JSONWebKeySet> {

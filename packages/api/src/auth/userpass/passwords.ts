@@ -1,7 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { AccessError } from '@transitd/access';
 import { FairQueue } from '@transitd/event-loop';
 import { callerGroup } from '@transitd/process';
-import { AccessError } from '../values/errors.ts';
 
 /** A stored password: scrypt (RFC 7914) of its UTF-8 bytes, with the parameters. */
 export interface PasswordHash {

@@ -1,37 +1,42 @@
 import { randomUUID } from 'node:crypto';
+import {
+  AccessError,
+  type ClockDispute,
+  changedSettings,
+  type DisputedDates,
+  decodeJson,
+  displayNameOf,
+  earlierBy,
+  encodeJson,
+  equalizeReads,
+  type Granted,
+  invalidRequest,
+  type Login,
+  type LoginRecord,
+  LoginRecords,
+  loginIdOf,
+  loginName,
+  loginRecordsPrefix,
+  type MethodServices,
+  newTokenSettings,
+  type OpenedMethod,
+  type Stored,
+  type StoredMount,
+  type TokenRegistry,
+  type Tokens,
+} from '@transitd/access';
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
 import { commonCidrs, type RecordClock, withinCidrs } from '@transitd/process';
 import { pagesBelow, type Store, type Write } from '@transitd/storage-fsm';
-import { displayNameOf } from '../mounts/auth-mount.ts';
-import type { StoredMount } from '../mounts/auth-mounts.ts';
-import { loginIdOf } from '../tokens/token.ts';
-import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
-import { changedSettings, newTokenSettings } from '../tokens/token-settings.ts';
-import type { Tokens } from '../tokens/tokens.ts';
-import type { ClockDispute } from '../values/clock-dispute.ts';
-import { type DisputedDates, earlierBy } from '../values/disputed-dates.ts';
-import { AccessError, invalidRequest } from '../values/errors.ts';
-import { decodeJson, encodeJson } from '../values/json-record.ts';
-import { loginName } from '../values/names.ts';
-import { type AppRole, type AppRoleChange, checkRole, idCharsMax, roleExample } from './approle-role.ts';
-import { equalizeReads, type Login } from './login.ts';
-import { LoginRecords, loginRecordsPrefix, type Stored } from './login-records.ts';
+import { type AppRole, type AppRoleChange, checkRole, decodeAppRole, idCharsMax, roleExample } from './role.ts';
 import { decodeSecretId, newSecret, type SecretId, type SecretIdName, type SecretIdRequest, useWrites } from './secret-id.ts';
 
 const pointerExample = { name: '' };
 
-export interface AppRolesOptions {
-  readonly store: Store;
-  readonly tokens: Tokens;
-  readonly registry: TokenRegistry;
-  readonly clock: RecordClock;
-  readonly disputedDates: DisputedDates;
-}
-
 const attemptsMax = 5;
 
 /** Logins of machines by a role id, which is not secret, and a secret id. Only keyed hashes of secret ids are stored. */
-export class AppRoles {
+export class AppRoles implements OpenedMethod {
   readonly roles: LoginRecords<AppRole>;
   readonly #store: Store;
   readonly #tokens: Tokens;
@@ -41,7 +46,7 @@ export class AppRoles {
   /** Serializes logins with one secret id, so that concurrent uses do not conflict. */
   readonly #locks = new NamedLocks();
 
-  constructor({ store, tokens, registry, clock, disputedDates }: AppRolesOptions) {
+  constructor({ store, tokens, registry, clock, disputedDates }: MethodServices) {
     this.roles = new LoginRecords({ store, kind: 'role', example: roleExample });
     this.#store = store;
     this.#tokens = tokens;
@@ -205,6 +210,23 @@ export class AppRoles {
     return (await this.#nameOf(mount, await this.#tokens.key(), roleId.slice(0, idCharsMax))) ?? '';
   }
 
+  /** Returns whether a secret id has expired or its role was deleted, and whether the secret id of an accessor no longer exists. */
+  async isSpent({ mountId, kind, name, value }: LoginRecord, now: number): Promise<boolean> {
+    if (kind === 'secret-accessor') {
+      const { name: secret } = decodeJson(value, pointerExample);
+      return (await this.#store.get(`${loginRecordsPrefix(mountId)}secret/${name}/${secret}`)) === undefined;
+    }
+    if (kind !== 'secret') return false;
+    const { roleKey, expiresMs } = decodeSecretId(value);
+    if (expiresMs !== 0 && expiresMs <= now) return true;
+    const role = await this.#store.get(this.roles.pathOf(mountId, name));
+    return role === undefined || decodeAppRole(role.value).key !== roleKey;
+  }
+
+  close(): void {
+    // It holds nothing in memory.
+  }
+
   async #login(
     { mount, path, address }: Login,
     key: Uint8Array,
@@ -230,12 +252,11 @@ export class AppRoles {
       displayName: displayNameOf(mount),
       meta: { ...secret?.value.meta, role_name: name },
       path,
-      source: role.condition.path,
-      conditions: [mount.condition, role.condition, ...(secret === undefined ? [] : [secret.condition])],
-      writes:
-        secret === undefined
-          ? []
-          : useWrites(secret, secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', secret.value.accessor))),
+      source: role.condition,
+      ...(secret && {
+        conditions: [secret.condition],
+        writes: useWrites(secret, secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', secret.value.accessor))),
+      }),
     });
   }
 

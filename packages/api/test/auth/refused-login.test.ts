@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
-import { refusal } from '../fixtures.ts';
+import { refusal } from '../../../access/test/fixtures.ts';
 import { withMethod } from './login-setup.ts';
 
 type Method = Awaited<ReturnType<typeof withMethod>>;
@@ -22,7 +22,7 @@ async function reads(
 describe('a refused login', () => {
   it('by role id reads as many records for an existing role as for an unknown one', async () => {
     const all = await withMethod('approle');
-    const { approle } = all.logins;
+    const { approle } = all;
     await approle.write(await all.mount(), 'web', { token: { policies: ['a'] } });
     const mount = await all.mount();
     const known = (await approle.roles.find(mount.id, 'web'))?.value.roleId ?? '';
@@ -38,10 +38,10 @@ describe('a refused login', () => {
 
   it('by user name reads as many records for an existing user as for an unknown one', async () => {
     const all = await withMethod('userpass');
-    await all.logins.userpass.write(await all.mount(), 'amy', { password: 'p', token: {} });
+    await all.userpass.write(await all.mount(), 'amy', { password: 'p', token: {} });
     const login = await all.login();
-    const there = await reads(all, () => all.logins.userpass.login(login, 'amy', 'wrong'));
-    const absent = await reads(all, () => all.logins.userpass.login(login, 'bob', 'wrong'));
+    const there = await reads(all, () => all.userpass.login(login, 'amy', 'wrong'));
+    const absent = await reads(all, () => all.userpass.login(login, 'bob', 'wrong'));
     expect(there.refused).to.equal('invalid_request: invalid username or password');
     expect(absent).to.deep.equal(there);
   });
@@ -49,7 +49,7 @@ describe('a refused login', () => {
   it('by JWT reveals that the role does not exist only for a valid JWT', async () => {
     const [pair, stranger] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')];
     const all = await withMethod('jwt');
-    const { jwt } = all.logins;
+    const { jwt } = all;
     const keys = [await exportSPKI(pair.publicKey)];
     await jwt.configure(await all.mount(), { keys, issuer: 'https://issuer', algorithms: ['ES256'] });
     await jwt.write(await all.mount(), 'ci', { audiences: ['transitd'], userClaim: 'sub', token: {} });

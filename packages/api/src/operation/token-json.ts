@@ -1,6 +1,6 @@
 import { type Granted, type TokenRecord, ttlOf } from '@transitd/access';
 import { authReply, boolean, integer, list, map, orNull, type Reply, string, time } from '@transitd/http';
-import { shown, timeText } from '../operation/shown.ts';
+import { shown, timeText } from './shown.ts';
 
 const seconds = (ms: number): number => Math.floor(ms / 1000);
 

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { checkCidrs, decodeJson, encodeJson, invalidRequest } from '@transitd/access';
 import type { Condition, Write } from '@transitd/storage-fsm';
-import { checkCidrs } from '../values/cidr.ts';
-import { invalidRequest } from '../values/errors.ts';
-import { decodeJson, encodeJson } from '../values/json-record.ts';
-import type { AppRole } from './approle-role.ts';
+import type { AppRole } from './role.ts';
 
 const metaBytesMax = 4096;
 

@@ -1,11 +1,64 @@
-import type { AppRoleChange } from '@transitd/access';
-import { type Body, dataReply, type Field, type FieldSchema, object, RequestError } from '@transitd/http';
-import * as answers from '../operation/answers.ts';
-import { keptIfOmitted, memberSchemas, membersIn, propertiesIn } from '../operation/kept-fields.ts';
-import type { Params, Route } from '../operation/operation.ts';
-import { name, ownFields, requireRole } from './approle.ts';
-import { methodHandler, methodOperation, methodRoute } from './auth-method.ts';
-import { tokenFields } from './login-fields.ts';
+import {
+  type Body,
+  bool,
+  credential,
+  dataReply,
+  duration,
+  type Field,
+  type FieldSchema,
+  int,
+  object,
+  RequestError,
+} from '@transitd/http';
+import * as answers from '../../operation/answers.ts';
+import {
+  type MethodContext,
+  type MethodPaths,
+  methodHandler,
+  methodOperation,
+  recordPaths,
+} from '../../operation/auth-method.ts';
+import { keptIfOmitted, memberSchemas, membersIn, propertiesIn, sorted } from '../../operation/kept-fields.ts';
+import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from '../../operation/login-fields.ts';
+import { found, type Params } from '../../operation/operation.ts';
+import { recordOperations } from '../../operation/records.ts';
+import { cidrs } from '../../operation/spellings.ts';
+import type { AppRoles } from './logins.ts';
+import type { AppRole, AppRoleChange } from './role.ts';
+
+export type Here = MethodContext<AppRoles>;
+
+/** Fields of a role itself; `token_policies` and the other settings of its tokens are `tokenFields`. */
+const ownFields = {
+  bind_secret_id: bool('Require a secret ID at login', { default: true }),
+  secret_id_bound_cidrs: cidrs('CIDR blocks from which secret IDs may be used'),
+  bound_cidr_list: cidrs('Alias of `secret_id_bound_cidrs`', { aliasOf: 'secret_id_bound_cidrs' }),
+  secret_id_num_uses: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
+  secret_id_ttl: duration('TTL of a secret ID; 0 for no expiry'),
+} as const satisfies FieldSchema;
+
+const roles = recordOperations({
+  noun: 'role',
+  name: 'Name of the role',
+  takes: { role_id: credential('Role ID, which logins send; random if omitted'), ...ownFields, ...tokenFields },
+  shown: object(sorted({ ...memberSchemas(ownFields), local_secret_ids: { const: false }, ...tokenSettingsMembers })),
+  find: async ({ method, mount }: Here, name) => {
+    const role = (await method.roles.find(mount.id, name))?.value;
+    return role && sorted({ ...membersIn(ownFields, role), local_secret_ids: false, ...tokenSettingsJson(role.token) });
+  },
+  list: ({ method, mount }) => method.roles.list(mount.id),
+  write: ({ method, mount }, name, values) =>
+    method.write(mount, name, {
+      ...propertiesIn(ownFields, values),
+      roleId: values.role_id || undefined,
+      token: tokenSettingsOf(values),
+    }),
+  delete: ({ method, mount }, name) => method.delete(mount, name),
+});
+export const { name } = roles.read.takes;
+
+export const requireRole = async ({ method, mount }: Here, name: string): Promise<AppRole> =>
+  found(await method.roles.find(mount.id, name)).value;
 
 /** A field of a role that is also read and written at its own path below the role. */
 interface FieldPath {
@@ -18,7 +71,7 @@ interface FieldPath {
 }
 
 const cidrPaths = ['secret-id-bound-cidrs', 'bound-cidr-list'] as const;
-const fieldPaths: readonly FieldPath[] = [
+const fields: readonly FieldPath[] = [
   { path: 'policies', members: ['token_policies', 'policies'] },
   { path: 'bind-secret-id', members: ['bind_secret_id'] },
   { path: 'secret-id-num-uses', members: ['secret_id_num_uses'] },
@@ -41,15 +94,15 @@ const fieldOf = (member: string): string => (Object.hasOwn(roleFields, member) &
  * Returns the paths of the single fields that a write of a whole role sets, under any of their names. A denial of one of them refuses the
  * write.
  */
-export function rolePathsIn({ method, name }: Params, body: Body = {}): readonly string[] {
+function fieldPathsIn({ method, name }: Params, body: Body = {}): readonly string[] {
   const setsField = (member: string, { members: [first] }: FieldPath): boolean => fieldOf(member) === fieldOf(first);
   const pathsOf = (member: string): readonly string[] =>
-    member === 'role_id' ? ['role-id'] : fieldPaths.filter((each) => setsField(member, each)).map(({ path }) => path);
+    member === 'role_id' ? ['role-id'] : fields.filter((each) => setsField(member, each)).map(({ path }) => path);
   return Object.keys(body).flatMap((member) => pathsOf(member).map((path) => `auth/${method}/role/${name}/${path}`));
 }
 
-/** Makes the route that reads, writes and resets one field of a role, as in the peers. */
-function fieldRoute({ path, members, twin }: FieldPath): Route {
+/** Returns the path at which one field of a role is read, written and reset, as in the peers, and the operations there. */
+function pathOf({ path, members, twin }: FieldPath): readonly [string, MethodPaths[string]] {
   const [first] = members;
   const main = fieldOf(first);
   const { default: inForce, ...field } = roleFields[main] as Field;
@@ -64,7 +117,7 @@ function fieldRoute({ path, members, twin }: FieldPath): Route {
     about: `Read \`${first}\` of a role`,
     takes: { name },
     answers: answers.data(object(underAllNames(memberSchemas(schema)[main] ?? {}))),
-    run: async (context, { values }) => {
+    run: async (context: Here, { values }) => {
       const role = await requireRole(context, values.name);
       const shown = { ...membersIn(ownFields, role), ...membersIn(tokenFields, role.token) };
       return dataReply(underAllNames(shown[main]));
@@ -77,20 +130,20 @@ function fieldRoute({ path, members, twin }: FieldPath): Route {
       ...Object.fromEntries(members.map((member) => [member, member === first ? field : { ...field, aliasOf: first }])),
     },
     answers: answers.written,
-    run: async ({ services, mount }, { values }) => {
+    run: async ({ method, mount }: Here, { values }) => {
       const given: Readonly<Record<string, unknown>> = values;
       const value = members.map((member) => given[member]).find((one) => one !== undefined);
       if (value === undefined) throw new RequestError('invalid_request', `missing ${first}`);
-      await services.logins.approle.update(mount, values.name, change(value));
+      await method.update(mount, values.name, change(value));
     },
   });
   const remove = methodHandler({
     about: `Reset \`${first}\` of a role to its default`,
     takes: { name },
     answers: answers.written,
-    run: async ({ services, mount }, { values }) => {
-      if ((await services.logins.approle.roles.find(mount.id, values.name)) === undefined) return;
-      await services.logins.approle.update(mount, values.name, change(inForce ?? (field.kind === 'strings' ? [] : 0)));
+    run: async ({ method, mount }: Here, { values }) => {
+      if ((await method.roles.find(mount.id, values.name)) === undefined) return;
+      await method.update(mount, values.name, change(inForce ?? (field.kind === 'strings' ? [] : 0)));
     },
   });
   /**
@@ -99,25 +152,29 @@ function fieldRoute({ path, members, twin }: FieldPath): Route {
    */
   const atTwin = ({ method, name }: Params) => (twin === undefined ? [] : [`auth/${method}/role/${name}/${twin}`]);
   const inWhole = (params: Params) => [`auth/${params.method}/role/${params.name}`, ...atTwin(params)];
-  return methodRoute(`role/:name/${path}`, {
-    GET: methodOperation('approle-role-field-read', 'read', { approle: read }, { sameAs: atTwin }),
-    POST: methodOperation('approle-role-field-write', 'update', { approle: write }, { sameAs: inWhole }),
-    DELETE: methodOperation('approle-role-field-reset', 'delete', { approle: remove }, { sameAs: inWhole }),
-  });
+  return [
+    `role/:name/${path}`,
+    {
+      GET: methodOperation('role-field-read', 'read', read, { sameAs: atTwin }),
+      POST: methodOperation('role-field-write', 'update', write, { sameAs: inWhole }),
+      DELETE: methodOperation('role-field-reset', 'delete', remove, { sameAs: inWhole }),
+    },
+  ];
 }
 
 const readLocal = methodHandler({
   about: 'Read `local_secret_ids` of a role; always false',
   takes: { name },
   answers: answers.data(object({ local_secret_ids: { const: false } })),
-  run: async (context, { values }) => {
+  run: async (context: Here, { values }) => {
     await requireRole(context, values.name);
     return dataReply({ local_secret_ids: false });
   },
 });
 
-/** Routes of single fields of a role. */
-export const approleFieldRoutes: readonly Route[] = [
-  ...fieldPaths.map(fieldRoute),
-  methodRoute('role/:name/local-secret-ids', { GET: methodOperation('approle-role-field-read', 'read', { approle: readLocal }) }),
-];
+/** Paths of roles and of their single fields. */
+export const rolePaths: MethodPaths = {
+  ...Object.fromEntries(fields.map(pathOf)),
+  'role/:name/local-secret-ids': { GET: methodOperation('role-field-read', 'read', readLocal) },
+  ...recordPaths('role', roles, { name: 'role-', sameAs: fieldPathsIn }),
+};
