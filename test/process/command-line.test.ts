@@ -74,6 +74,19 @@ describe('the command transitd', function () {
       expectCode(await transitd(['key', 'config', 'back']), 1, 'no setting');
     });
 
+    it('makes several data keys in one request', async () => {
+      const args = ['key', 'datakeys', 'plaintext', 'orders', '3', '--bits=128', '--format=json'];
+      const { key_pairs: pairs } = (await done(args)).json<{ data: { key_pairs: Record<string, string>[] } }>().data;
+      expect(pairs).to.have.lengthOf(3);
+      for (const { ciphertext = '', plaintext = '' } of pairs)
+        expect((await done(['key', 'decrypt', 'orders', ciphertext, '--format=json'])).json()).to.have.nested.property(
+          'data.plaintext',
+          plaintext,
+        );
+      expectCode(await transitd(['key', 'datakeys', 'plaintext', 'orders', '1001']), 2);
+      expectCode(await transitd(['key', 'datakeys', 'both', 'orders', '1']), 1, 'the kind');
+    });
+
     it('refuses options that rewrap has not, instead of ignoring them', async () => {
       const { stdout: sealed } = await done(['key', 'encrypt', 'orders', 'x', '--associated-data=row 7', '--type=aes256-gcm96']);
       const refused = async (...options: readonly string[]): Promise<string> =>

@@ -9,7 +9,10 @@ const algorithms = [
   /sha(?:1|2|3)(?:-\d{3})?|none|pss|pkcs1v15|asn1|jws/,
 ];
 const algorithm = new RegExp(`^(?:${algorithms.map(({ source }) => source).join('|')})$`);
-const algorithmFields = new Set(['type', 'hash_algorithm', 'signature_algorithm', 'marshaling_algorithm', 'key_type']);
+const algorithmFields = new Set([
+  ...['type', 'key_type', 'hash_algorithm', 'decrypt_hash_algorithm', 'encrypt_hash_algorithm'],
+  ...['signature_algorithm', 'marshaling_algorithm'],
+]);
 
 /** Number of values to hash in one step: a millisecond of work. */
 const valuesPerStep = 100;

@@ -53,11 +53,15 @@ export interface DataOptions {
   readonly key_version?: number;
   readonly nonce?: string;
   readonly padding_scheme?: string;
+  /** Hash of OAEP. */
+  readonly hash_algorithm?: string;
 }
 
 export interface RewrapOptions extends Pick<DataOptions, 'context' | 'key_version' | 'nonce'> {
   readonly decrypt_padding_scheme?: string;
+  readonly decrypt_hash_algorithm?: string;
   readonly encrypt_padding_scheme?: string;
+  readonly encrypt_hash_algorithm?: string;
 }
 
 export interface SignOptions {
@@ -73,6 +77,11 @@ export interface SignOptions {
 
 export interface Encrypted {
   readonly ciphertext: string;
+  readonly key_version: number;
+}
+
+export interface DataKeys {
+  readonly key_pairs: readonly { readonly ciphertext: string; readonly plaintext?: string }[];
   readonly key_version: number;
 }
 
@@ -216,6 +225,16 @@ export class TransitCalls {
     options: DataOptions & { readonly bits?: number } = {},
   ): Promise<Envelope<Encrypted & { readonly plaintext?: string }>> {
     return this.#send('POST', this.#at('datakey', kind, name), options, pure);
+  }
+
+  /** Generates several data keys, all encrypted under one version. @param count - 1 to 1000 */
+  datakeys(
+    name: string,
+    kind: 'plaintext' | 'wrapped',
+    count: number,
+    options: Omit<DataOptions, 'nonce'> & { readonly bits?: number } = {},
+  ): Promise<Envelope<DataKeys>> {
+    return this.#send('POST', this.#at('datakeys', kind, name), { count, ...options }, pure);
   }
 
   sign(name: string, input: string, options: SignOptions = {}): Promise<Envelope<{ signature: string; key_version: number }>> {

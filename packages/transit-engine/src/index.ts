@@ -36,7 +36,13 @@ export type {
 export { type BatchReply, batchItemsMax, checkBatchLength, type ItemResult } from './operations/batch.ts';
 export type { Ciphertexts } from './operations/ciphertexts.ts';
 export type { CmacRequest, CmacResult } from './operations/cmac.ts';
-export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
+export {
+  type DatakeyRequest,
+  type DatakeyResult,
+  type DatakeysRequest,
+  type DatakeysResult,
+  datakeysMax,
+} from './operations/datakey.ts';
 export type { DecryptRequest, DecryptResult } from './operations/decrypt.ts';
 export type { EncryptRequest, EncryptResult } from './operations/encrypt.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';

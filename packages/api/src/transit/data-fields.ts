@@ -14,7 +14,7 @@ import {
   RequestError,
   text,
 } from '@transitd/http';
-import { batchItemsMax, checkBatchLength, cmacBytesMin, type KeyTraits } from '@transitd/transit-engine';
+import { batchItemsMax, checkBatchLength, cmacBytesMin, defaultHash, hashNames, type KeyTraits } from '@transitd/transit-engine';
 import { type CamelCase, camelCase } from '../operation/kept-fields.ts';
 
 /**
@@ -58,6 +58,9 @@ export type DataRequest<S extends DataSchema> = NamedAsInEngine<Fields<S>['value
 };
 
 const paddings = { oneOf: ['oaep', 'pkcs1v15'], default: 'oaep' };
+/** Hashes of HMACs, signatures and OAEP. */
+export const hashesWithSha1 = ['sha1', ...hashNames];
+const oaepHash = { oneOf: hashesWithSha1, default: defaultHash };
 export const wholeMacBytes = 16;
 
 /** The lengths of a CMAC that the engine makes: all bytes, or a part that it would also verify. */
@@ -85,6 +88,9 @@ export const itemFields = {
   padding_scheme: { ...text('Padding scheme, for RSA keys', paddings), perItem: 'own' },
   decrypt_padding_scheme: { ...text('Padding scheme for decryption, for RSA keys', paddings), perItem: 'own' },
   encrypt_padding_scheme: { ...text('Padding scheme for encryption, for RSA keys', paddings), perItem: 'own' },
+  hash_algorithm: { ...text('Hash of OAEP, for RSA keys', oaepHash), perItem: 'own', weakens: true },
+  decrypt_hash_algorithm: { ...text('Hash of OAEP for decryption, for RSA keys', oaepHash), perItem: 'own', weakens: true },
+  encrypt_hash_algorithm: { ...text('Hash of OAEP for encryption, for RSA keys', oaepHash), perItem: 'own', weakens: true },
   input: { ...base64('Input data', { required: true }), perItem: 'own' },
   signature: { ...text('Signature to verify', { long: true }), perItem: 'own' },
   hmac: { ...text('HMAC to verify', { long: true }), perItem: 'own' },

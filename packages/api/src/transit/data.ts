@@ -1,6 +1,7 @@
 import { allows } from '@transitd/access';
-import { bool, int, integer, object, RequestError, string, text } from '@transitd/http';
+import { bool, int, integer, list, object, string, text, unsupportedField } from '@transitd/http';
 import {
+  datakeysMax,
   defaultHash,
   defaultKeyType,
   hashOf,
@@ -22,21 +23,8 @@ const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: strin
   `"ciphertext":"${ciphertext}","key_version":${keyVersion}`;
 
 const ciphertextAnswer = object({ ciphertext: string, key_version: integer });
-const { plaintext, ciphertext, context, associated_data, nonce, key_version, padding_scheme, reference } = itemFields;
-/** The hash of OAEP that the engine uses. */
-const oaepHash = 'sha2-256';
-const hash_algorithm = {
-  ...text('Hash of OAEP, for RSA keys', { oneOf: [oaepHash], default: oaepHash }),
-  weakens: true,
-  inForce: () => oaepHash,
-} as const;
-
-/** Refuses another hash of OAEP than the one that is used. @throws RequestError `invalid_request` */
-function checkOaepHash({ hashAlgorithm: hash = '' }: { readonly hashAlgorithm?: string | undefined }): void {
-  if (hash === '' || hash === oaepHash) return;
-  throw new RequestError('invalid_request', `hash_algorithm must be ${oaepHash}: RSA-OAEP uses no other hash here`);
-}
-
+const { plaintext, ciphertext, context, associated_data, nonce, key_version, reference } = itemFields;
+const { padding_scheme, hash_algorithm } = itemFields;
 const named = { params: ['name'], required: 1 } as const;
 
 const encrypt = dataOperation({
@@ -63,7 +51,6 @@ const encrypt = dataOperation({
     reference,
   },
   answers: oneOrBatch(ciphertextAnswer),
-  check: checkOaepHash,
   execute: (engine, request, { keyName, principal, path }) =>
     engine.ciphertexts.encrypt(keyName, {
       ...request,
@@ -80,7 +67,6 @@ const decrypt = dataOperation({
   takes: { ciphertext, context, associated_data, padding_scheme, nonce, hash_algorithm, reference },
   answers: oneOrBatch(object({ plaintext: string })),
   capability: 'update',
-  check: checkOaepHash,
   execute: (engine, request, { keyName }) => engine.ciphertexts.decrypt(keyName, request),
   render: ({ plaintext }) => `"plaintext":"${plaintext}"`,
   failedItem: '"plaintext":"",',
@@ -96,40 +82,63 @@ const rewrap = dataOperation({
     key_version,
     nonce,
     decrypt_padding_scheme: itemFields.decrypt_padding_scheme,
+    decrypt_hash_algorithm: itemFields.decrypt_hash_algorithm,
     encrypt_padding_scheme: itemFields.encrypt_padding_scheme,
-    hash_algorithm,
+    encrypt_hash_algorithm: itemFields.encrypt_hash_algorithm,
+    hash_algorithm: {
+      ...unsupportedField('string', 'set decrypt_hash_algorithm and encrypt_hash_algorithm'),
+      weakens: true,
+    },
     reference,
   },
   answers: oneOrBatch(ciphertextAnswer),
   capability: 'update',
-  check: checkOaepHash,
   execute: (engine, request, { keyName }) => engine.ciphertexts.rewrap(keyName, request),
   render: ciphertextJson,
 });
 
+const typed = { params: ['type', 'name'], required: 2 } as const;
+/** Fields of one data key and of several. */
+const dataKeyFields = {
+  type: text('`plaintext` to return the wrapped and the plaintext key, `wrapped` to return only the wrapped key', {
+    required: true,
+    oneOf: ['plaintext', 'wrapped'],
+  }),
+  bits: int('Length of a data key in bits: 128, 256 or 512', { default: 256, shape: { enum: [128, 256, 512] } }),
+  context,
+  associated_data,
+  key_version,
+  padding_scheme,
+  hash_algorithm,
+} as const;
+
+const plaintextJson = ({ plaintext }: { readonly plaintext?: string }): string =>
+  plaintext === undefined ? '' : `,"plaintext":"${plaintext}"`;
+
 const datakey = dataOperation({
   name: 'datakey',
-  path: { params: ['type', 'name'], required: 2 },
+  path: typed,
   about: 'Generate a data key, encrypted with a named key',
-  takes: {
-    type: text('`plaintext` to return the wrapped and the plaintext key, `wrapped` to return only the wrapped key', {
-      required: true,
-      oneOf: ['plaintext', 'wrapped'],
-    }),
-    bits: int('Length of the data key in bits: 128, 256 or 512', { default: 256, shape: { enum: [128, 256, 512] } }),
-    context,
-    associated_data,
-    key_version,
-    nonce,
-    padding_scheme,
-    hash_algorithm,
-  },
+  takes: { ...dataKeyFields, nonce },
   answers: data(object({ ciphertext: string, key_version: integer }, { plaintext: string })),
   capability: 'update',
-  check: checkOaepHash,
   execute: (engine, request, { keyName }) => engine.ciphertexts.datakey(keyName, { ...request, kind: request.type ?? '' }),
-  render: (result) =>
-    result.plaintext === undefined ? ciphertextJson(result) : `${ciphertextJson(result)},"plaintext":"${result.plaintext}"`,
+  render: (result) => ciphertextJson(result) + plaintextJson(result),
+});
+
+const datakeys = dataOperation({
+  name: 'datakeys',
+  path: typed,
+  about: 'Generate several data keys, encrypted with a named key',
+  takes: { ...dataKeyFields, count: int('Number of data keys', { required: true, min: 1, max: datakeysMax }) },
+  answers: data(object({ key_pairs: list(object({ ciphertext: string }, { plaintext: string })), key_version: integer })),
+  capability: 'update',
+  deniedBy: ({ type, name }) => [`datakey/${type}/${name}`],
+  execute: (engine, request, { keyName }) => engine.ciphertexts.datakeys(keyName, { ...request, kind: request.type ?? '' }),
+  render: ({ keyPairs, keyVersion }) => {
+    const pairs = keyPairs.map((pair) => `{"ciphertext":"${pair.ciphertext}"${plaintextJson(pair)}}`);
+    return `"key_pairs":[${pairs.join()}],"key_version":${keyVersion}`;
+  },
 });
 
 const hash = dataOperation({
@@ -191,6 +200,7 @@ export const dataOperations = {
   decrypt,
   rewrap,
   datakey,
+  datakeys,
   hmac,
   cmac,
   sign,

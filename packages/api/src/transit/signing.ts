@@ -1,23 +1,14 @@
 import { base64, bool, boolean, int, integer, object, string, text } from '@transitd/http';
-import {
-  defaultHash,
-  hashesSignedAsIs,
-  hashNames,
-  type KeyTraits,
-  noHash,
-  saltLengthNamed,
-  signatureHash,
-} from '@transitd/transit-engine';
+import { defaultHash, hashesSignedAsIs, type KeyTraits, noHash, saltLengthNamed, signatureHash } from '@transitd/transit-engine';
 import { oneOrBatch } from '../operation/answers.ts';
 import { saltLengthSpellings } from '../operation/spellings.ts';
-import { type DataSchema, itemFields, macLengths, wholeMacBytes } from './data-fields.ts';
+import { type DataSchema, hashesWithSha1, itemFields, macLengths, wholeMacBytes } from './data-fields.ts';
 import { dataOperation, keyName as name, type Use } from './transit-operation.ts';
 
 const { input, context, mac_length, reference } = itemFields;
 /** The version that signs, or makes the MACs, is the same for all items. */
 const { perItem: _everyItem, ...key_version } = itemFields.key_version;
-const hmacHashes = ['sha1', ...hashNames];
-const signatureHashes = [...hmacHashes, noHash];
+const signatureHashes = [...hashesWithSha1, noHash];
 
 /** Returns the hash of an HMAC to compute. */
 const macHash = ({ urlalgorithm, algorithm = defaultHash }: Pick<Signed, 'urlalgorithm' | 'algorithm'>): string =>
@@ -30,9 +21,9 @@ export const hmac = dataOperation({
   about: 'Compute an HMAC',
   takes: {
     name,
-    urlalgorithm: { ...text('Hash algorithm', { oneOf: hmacHashes, aliasOf: 'algorithm' }), ...ofMac },
+    urlalgorithm: { ...text('Hash algorithm', { oneOf: hashesWithSha1, aliasOf: 'algorithm' }), ...ofMac },
     algorithm: {
-      ...text('Hash algorithm, if the path does not contain it', { oneOf: hmacHashes, default: defaultHash }),
+      ...text('Hash algorithm, if the path does not contain it', { oneOf: hashesWithSha1, default: defaultHash }),
       ...ofMac,
     },
     input,

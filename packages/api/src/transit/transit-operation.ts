@@ -109,6 +109,8 @@ interface DataOperation<S extends DataSchema, R extends object> extends Omit<Ope
    * default. It is a generator, because a batch may have one value for each item.
    */
   uses?(request: DataRequest<S>): Iterable<Use>;
+  /** Returns paths below the mount, made from the parameters of the path, whose denial refuses the request too (decision 87). */
+  deniedBy?(params: Params): readonly string[];
   /** Maps path parameters to fields, if their meaning depends on their value. */
   pathFields?(params: Params): Readonly<Record<string, string>>;
   execute(engine: TransitEngine, request: DataRequest<S>, caller: Caller): Promise<R | BatchReply<R>>;
@@ -116,8 +118,6 @@ interface DataOperation<S extends DataSchema, R extends object> extends Omit<Ope
   render(result: R, inBatch: boolean): string;
   /** Members next to `error` in a failed item, as JSON text. */
   readonly failedItem?: string;
-  /** @throws RequestError `invalid_request` for values that no key uses */
-  check?(request: DataRequest<S>): void;
   /** Returns the kind of what the request verifies; some fields have no effect on it. */
   kindOf?(request: DataRequest<S>): string;
   /** Returns warnings about the result. */
@@ -162,7 +162,6 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
     try {
       const pending = reader.read(values, all);
       const { request, partialFailureStatus, sets } = pending instanceof Promise ? await pending : pending;
-      data.check?.(request);
       const kind = data.kindOf?.(request);
       const isUnused = (field: string): boolean => declared[field]?.unusedFor?.includes(kind ?? '') === true;
       const unused = kind === undefined ? [] : Object.keys(declared).filter((field) => isUnused(field) && sets(field));
@@ -188,9 +187,10 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
       throw withWarnings(error, all);
     }
   };
-  /** Returns other spellings of the path: `cmac/k/0x8` is the same path as `cmac/k/8`. Values from the body are checked in `run`. */
+  /** Returns other paths of the request: `cmac/k/0x8` is the same path as `cmac/k/8`. Values from the body are checked in `run`. */
   const sameAs = (params: Params): readonly string[] => {
     const { mount = '', ...pathParams } = params;
+    if (data.deniedBy !== undefined) return data.deniedBy(params).map((path) => `${mount}/${path}`);
     if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
     try {
       const { values } = fields(takes, {}, data.pathFields?.(pathParams) ?? pathParams);
@@ -204,7 +204,7 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
     operation: inGateway({
       name,
       access: 'token',
-      ...(data.uses && { sameAs }),
+      ...((data.uses ?? data.deniedBy) && { sameAs }),
       where: 'replica',
       about: data.about,
       takes,

@@ -213,9 +213,15 @@ describe('sys/internal/specs/openapi', () => {
   });
 
   for (const [word, members] of Object.entries({
-    encrypt: ['plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'],
-    decrypt: ['ciphertext', 'context', 'associated_data', 'padding_scheme', 'nonce', 'reference'],
-    rewrap: ['ciphertext', 'context', 'key_version', 'nonce', 'decrypt_padding_scheme', 'encrypt_padding_scheme', 'reference'],
+    encrypt: [
+      ...(['plaintext', 'context', 'associated_data', 'padding_scheme', 'hash_algorithm'] as const),
+      ...(['key_version', 'nonce', 'reference'] as const),
+    ],
+    decrypt: ['ciphertext', 'context', 'associated_data', 'padding_scheme', 'hash_algorithm', 'nonce', 'reference'],
+    rewrap: [
+      ...(['ciphertext', 'context', 'key_version', 'nonce', 'decrypt_padding_scheme'] as const),
+      ...(['encrypt_padding_scheme', 'decrypt_hash_algorithm', 'encrypt_hash_algorithm', 'reference'] as const),
+    ],
     hmac: ['input', 'reference'],
     cmac: ['input', 'mac_length', 'reference'],
     sign: ['input', 'context', 'reference'],

@@ -496,6 +496,7 @@ describe('the audit of requests', () => {
     await go('POST transit/encrypt/k', { batch_input: batch.slice(0, 2), partial_failure_response_code: 299 });
     await go('POST transit/rewrap/k', { ciphertext });
     await go('POST transit/datakey/plaintext/k', { context: base64(plant()) });
+    await go('POST transit/datakeys/plaintext/k', { context: base64(plant()), count: 3 });
     await go('POST transit/sign/s', { input: base64(plant()) });
     await go('POST transit/verify/s', { input: base64(plant()), signature: plant() });
     await go('POST transit/hmac/k', { input: base64(plant()) });

@@ -11,7 +11,7 @@ import type { DataSchema } from '../../src/transit/data-fields.ts';
 type Word = keyof typeof dataOperations;
 type Values<W extends Word> = Fields<(typeof dataOperations)[W]['takes']>['values'];
 type Options<W extends Word> = NonNullable<
-  Parameters<TransitCalls[W]>[W extends 'verify' ? 3 : W extends 'hash' | 'random' ? 1 : 2]
+  Parameters<TransitCalls[W]>[W extends 'verify' | 'datakeys' ? 3 : W extends 'hash' | 'random' ? 1 : 2]
 >;
 
 /** Options of the client that the operation does not declare, or declares with another type. */
@@ -23,13 +23,14 @@ type Unlike<W extends Word> = {
     : Name;
 }[keyof Options<W>];
 
-/** Fields that are arguments of the client's methods, parts of the path, aliases, or have only one value. */
+/** Fields that are arguments of the client's methods, parts of the path, aliases, or not supported. */
 type Elsewhere<W extends Word> =
   | ('name' | 'reference' | 'plaintext' | 'ciphertext' | 'input' | 'urlalgorithm' | 'url_mac_length' | 'urlbytes' | 'bytes')
-  | (W extends 'encrypt' | 'decrypt' | 'rewrap' | 'datakey' ? 'hash_algorithm' : never)
+  | (W extends 'rewrap' ? 'hash_algorithm' : never)
   | (W extends 'sign' ? 'algorithm' : never)
   | (W extends 'verify' ? 'algorithm' | 'signature' | 'hmac' | 'cmac' | 'mac_length' : never)
-  | (W extends 'datakey' ? 'type' : never);
+  | (W extends 'datakey' | 'datakeys' ? 'type' : never)
+  | (W extends 'datakeys' ? 'count' : never);
 
 /** Fields that the client cannot send. */
 type Unsent<W extends Word> = Exclude<keyof Values<W>, keyof Options<W> | Elsewhere<W>>;
@@ -40,6 +41,7 @@ const differences: { readonly [W in Word]: [Unlike<W>, Unsent<W>] extends [never
   decrypt: [],
   rewrap: [],
   datakey: [],
+  datakeys: [],
   hmac: [],
   cmac: [],
   sign: [],

@@ -60,6 +60,8 @@ const samples: Readonly<Record<string, unknown>> = {
   padding_scheme: 'pkcs1v15',
   decrypt_padding_scheme: 'pkcs1v15',
   encrypt_padding_scheme: 'pkcs1v15',
+  decrypt_hash_algorithm: 'sha2-512',
+  encrypt_hash_algorithm: 'sha2-512',
   type: 'rsa-2048',
   convergent_encryption: true,
   prehashed: true,
@@ -96,7 +98,7 @@ describe('a member of a request that the operation knows', () => {
   after(() => at.close());
 
   /** Fields of items that weaken the result if they are dropped. */
-  const refusedBeside = ['associated_data'];
+  const refusedBeside = ['associated_data', 'hash_algorithm', 'decrypt_hash_algorithm', 'encrypt_hash_algorithm'];
   const refusedInItems = ['signature_context', 'hash_algorithm', 'algorithm'];
 
   for (const name of Object.keys(keyOf)) {
@@ -138,11 +140,21 @@ describe('a member of a request that the operation knows', () => {
     ['encrypt/aes', { plaintext: fox }, 'context', 'warned'],
     ['encrypt/derived', { plaintext: fox }, 'context', 'used'],
     ['encrypt/rsa', { plaintext: fox }, 'context', 'warned'],
-    ['encrypt/rsa', { plaintext: fox }, 'hash_algorithm', 'refused'],
+    ['encrypt/rsa', { plaintext: fox }, 'hash_algorithm', 'used'],
+    ['encrypt/rsa', { plaintext: fox, padding_scheme: 'pkcs1v15' }, 'hash_algorithm', 'refused'],
     ['encrypt/aes', { plaintext: fox }, 'hash_algorithm', 'refused'],
     ['decrypt/aes', { ciphertext: 'svc:v1:AAAA' }, 'hash_algorithm', 'refused'],
     ['rewrap/aes', { ciphertext: 'svc:v1:AAAA' }, 'hash_algorithm', 'refused'],
-    ['datakey/wrapped/rsa', {}, 'hash_algorithm', 'refused'],
+    ['rewrap/rsa', { ciphertext: 'svc:v1:AAAA' }, 'hash_algorithm', 'refused'],
+    ['rewrap/aes', { ciphertext: 'svc:v1:AAAA' }, 'decrypt_hash_algorithm', 'refused'],
+    ['rewrap/aes', { ciphertext: 'svc:v1:AAAA' }, 'encrypt_hash_algorithm', 'refused'],
+    ['datakey/wrapped/rsa', {}, 'hash_algorithm', 'used'],
+    ['datakeys/wrapped/rsa', { count: 2 }, 'hash_algorithm', 'used'],
+    ['datakeys/wrapped/aes', { count: 2 }, 'hash_algorithm', 'refused'],
+    ['datakeys/wrapped/rsa', { count: 2 }, 'associated_data', 'refused'],
+    ['datakeys/wrapped/aes', { count: 2 }, 'associated_data', 'used'],
+    ['datakeys/wrapped/aes', { count: 2 }, 'context', 'warned'],
+    ['datakeys/wrapped/aes', { count: 2 }, 'nonce', 'warned'],
     ['datakey/wrapped/aes', {}, 'context', 'warned'],
     ['datakey/wrapped/derived', {}, 'context', 'used'],
     ['encrypt/aes', { plaintext: fox }, 'nonce', 'refused'],
@@ -283,7 +295,7 @@ describe('a member of a request that the operation knows', () => {
     ['verify/hmac/sha2-512', {}, { hash_algorithm: 'sha2-256', hmac: 'sha2-512' }, 'refused'],
     ['verify/hmac', { algorithm: 'sha2-512' }, { algorithm: 'sha2-512', hmac: 'sha2-512' }, 'warned'],
     ['verify/hmac', { algorithm: 'sha2-512' }, { hash_algorithm: 'sha2-256', hmac: 'sha2-512' }, 'refused'],
-    ['encrypt/aes', { hash_algorithm: '' }, { hash_algorithm: 'sha2-256' }, 'warned'],
+    ['encrypt/aes', { hash_algorithm: '' }, { hash_algorithm: 'sha2-256' }, 'used'],
   ] as const)
     it(`is ${outcome} as a hash in an item: ${path} ${JSON.stringify(request)} ${JSON.stringify(item)}`, async () => {
       const { hmac } = await made('hmac/hmac/sha2-512', { input: fox });

@@ -73,6 +73,7 @@ describe('routes of operations on data', () => {
     ['hmac/k/sha2-512', 'hmac', { name: 'k', urlalgorithm: 'sha2-512' }],
     ['cmac/k/8', 'cmac', { name: 'k', url_mac_length: '8' }],
     ['datakey/plaintext/k', 'datakey', { type: 'plaintext', name: 'k' }],
+    ['datakeys/wrapped/k', 'datakeys', { type: 'wrapped', name: 'k' }],
     ['random', 'random', {}],
     ['random/16', 'random', { source: '16' }],
     ['random/platform/16', 'random', { source: 'platform', urlbytes: '16' }],
@@ -123,6 +124,7 @@ describe('routes of operations on data', () => {
       'decrypt/:name',
       'rewrap/:name',
       'datakey/:type/:name',
+      'datakeys/:type/:name',
       'hmac/:name',
       'hmac/:name/:urlalgorithm',
       'cmac/:name',
@@ -155,6 +157,15 @@ describe('operations on data', () => {
     expect(dataOf(await post('cmac/c/4', { input: fox, mac_length: 8 }))).to.have.all.keys('cmac', 'key_version');
     expect(dataOf(await post('datakey/wrapped/k'))).to.have.all.keys('ciphertext', 'key_version');
     expect(dataOf(await post('datakey/plaintext/k'))).to.have.all.keys('ciphertext', 'key_version', 'plaintext');
+    for (const [kind, members] of [
+      ['wrapped', ['ciphertext']],
+      ['plaintext', ['ciphertext', 'plaintext']],
+    ] as const) {
+      const { key_pairs, ...beside } = dataOf(await post(`datakeys/${kind}/k`, { count: 3 }));
+      expect(beside).to.deep.equal({ key_version: 2 });
+      expect(key_pairs).to.have.lengthOf(3);
+      for (const pair of key_pairs as readonly object[]) expect(pair).to.have.all.keys(members);
+    }
     expect(dataOf(await post('hash/sha2-224', { input: '', algorithm: 'sha2-256' }))['sum']).to.have.lengthOf(56);
     expect(dataOf(await post('random/3', { format: 'hex' }))['random_bytes']).to.have.lengthOf(6);
   });

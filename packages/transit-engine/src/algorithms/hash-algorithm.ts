@@ -16,7 +16,7 @@ const hashes: ReadonlyMap<string, Hash> = new Map([
   ['sha3-512', { openssl: 'sha3-512', digestBytes: 64 }],
 ]);
 
-/** Names of the hashes for all operations. SHA-1 is supported only for HMACs and signatures. */
+/** Names of the hashes for all operations. SHA-1 is supported only for HMACs, signatures and OAEP. */
 export const hashNames: readonly string[] = [...hashes.keys()];
 
 const sha1: Hash = { openssl: 'sha1', digestBytes: 20 };
@@ -32,7 +32,7 @@ export const hashAlgorithm = (name: string): string | undefined => hashes.get(na
 /** Returns OpenSSL's name of a hash for HMAC, which also supports SHA-1: collisions of SHA-1 do not break HMAC. */
 export const hmacAlgorithm = (name: string): string | undefined => signatureHash(name)?.openssl;
 
-/** Returns a hash for signatures. SHA-1 is supported for old signatures. Undefined for any other name, including `none`. */
+/** Returns a hash for signatures and OAEP. SHA-1 is supported for old systems. Undefined for any other name, including `none`. */
 export const signatureHash = (name: string): Hash | undefined => (name === 'sha1' ? sha1 : hashes.get(name));
 
 /**

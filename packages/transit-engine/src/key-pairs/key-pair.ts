@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import type { Hash } from '../algorithms/hash-algorithm.ts';
 
 /** The bytes of one version of an asymmetric key, as stored in its record. */
 export interface KeyPairBytes {
@@ -24,16 +25,19 @@ export interface SigningOptions {
   readonly marshaling: 'asn1' | 'jws';
 }
 
+/** How RSA pads a plaintext (RFC 8017 §7). OAEP and its mask use the same hash, and no label. */
+export type RsaPadding = { readonly scheme: 'oaep'; readonly hash: Hash } | { readonly scheme: 'pkcs1v15' };
+
 /** A decoded key pair: native handles, which need no further parsing. */
 export interface KeyPair {
   /** Absent if only the public half is known. @throws TransitError `invalid_request` */
   readonly sign?: (input: Uint8Array, options: SigningOptions) => Promise<Buffer>;
   /** Whether the signature is valid for this key and input. @throws TransitError for invalid options or a malformed signature */
   readonly verify: (input: Uint8Array, signature: Uint8Array, options: SigningOptions) => Promise<boolean>;
-  /** Absent on schemes that do not encrypt. @param padding - `oaep` or `pkcs1v15` @throws TransitError `invalid_request` */
-  readonly encrypt?: (plaintext: Uint8Array, padding: string) => Buffer;
+  /** Absent on schemes that do not encrypt. @throws TransitError `invalid_request` */
+  readonly encrypt?: (plaintext: Uint8Array, padding: RsaPadding) => Buffer;
   /** Absent if only the public half is known. @throws TransitError `invalid_ciphertext` */
-  readonly decrypt?: (ciphertext: Uint8Array, padding: string) => Buffer;
+  readonly decrypt?: (ciphertext: Uint8Array, padding: RsaPadding) => Buffer;
 }
 
 /** Cost of checking a private half with its public half, and a public half alone. */

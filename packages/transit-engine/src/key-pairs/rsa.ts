@@ -12,7 +12,7 @@ import {
   publicDerOf,
   publicPemOf,
 } from './key-formats.ts';
-import type { KeyPair, KeyPairBytes, KeyPairScheme } from './key-pair.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme, RsaPadding } from './key-pair.ts';
 import { isPair } from './native-signature.ts';
 import { generateRsa } from './rsa-generation.ts';
 import { modulusFault, type RsaNumbers, rsaFault } from './rsa-numbers.ts';
@@ -128,30 +128,32 @@ function load(bits: number, { material, publicKey: spki }: KeyPairBytes): KeyPai
   };
 }
 
-const oaep = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' };
+const oaep = { padding: constants.RSA_PKCS1_OAEP_PADDING };
 const pkcs1v15 = { padding: constants.RSA_PKCS1_PADDING };
-/** Minimum bytes of padding: RFC 8017 §7.1.1 with SHA-256, and §7.2.1. */
-const [oaepBytes, pkcs1v15Bytes] = [66, 11];
 
-function encrypt(key: KeyObject, bits: number, plaintext: Uint8Array, padding: string): Buffer {
-  if (plaintext.length > bits / 8 - (padding === 'pkcs1v15' ? pkcs1v15Bytes : oaepBytes)) {
+/** Returns the minimum bytes of padding (RFC 8017 §7.1.1 and §7.2.1). */
+const paddingBytes = (padding: RsaPadding): number => (padding.scheme === 'oaep' ? 2 * padding.hash.digestBytes + 2 : 11);
+
+function encrypt(key: KeyObject, bits: number, plaintext: Uint8Array, padding: RsaPadding): Buffer {
+  if (plaintext.length > bits / 8 - paddingBytes(padding)) {
     const refusal = 'failed to RSA encrypt the plaintext: crypto/rsa: message too long for RSA key size';
     throw new TransitError('invalid_request', refusal);
   }
-  return publicEncrypt({ key, ...(padding === 'pkcs1v15' ? pkcs1v15 : oaep) }, plaintext);
+  const options = padding.scheme === 'oaep' ? { ...oaep, oaepHash: padding.hash.openssl } : pkcs1v15;
+  return publicEncrypt({ key, ...options }, plaintext);
 }
 
 /**
  * All OAEP failures get the same error text. Wrong PKCS#1 v1.5 padding is not an error: OpenSSL returns bytes that depend on the
  * key and the ciphertext (implicit rejection), because an error would reveal other callers' plaintexts (Bleichenbacher's attack).
  */
-function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: string): Buffer {
+function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: RsaPadding): Buffer {
   const isOfSize = ciphertext.length === bits / 8;
   const plaintext = !isOfSize
     ? undefined
-    : padding === 'pkcs1v15'
-      ? decryptPkcs1v15(key, ciphertext)
-      : decryptOaep(key, oaep.oaepHash, ciphertext);
+    : padding.scheme === 'oaep'
+      ? decryptOaep(key, padding.hash.openssl, ciphertext)
+      : decryptPkcs1v15(key, ciphertext);
   if (plaintext !== undefined) return plaintext;
   throw new TransitError('invalid_ciphertext', 'failed to RSA decrypt the ciphertext: crypto/rsa: decryption error');
 }
@@ -159,7 +161,7 @@ function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: 
 /** Decrypts RSA-OAEP without a label; OAEP and its mask use the same hash (RFC 8017 §7.1.2). Returns undefined for every failure. */
 export function decryptOaep(key: KeyObject, oaepHash: string, ciphertext: Uint8Array): Buffer | undefined {
   try {
-    return privateDecrypt({ key, oaepHash, padding: constants.RSA_PKCS1_OAEP_PADDING }, ciphertext);
+    return privateDecrypt({ key, ...oaep, oaepHash }, ciphertext);
   } catch {
     return undefined;
   }

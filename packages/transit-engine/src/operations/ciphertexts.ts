@@ -2,7 +2,7 @@ import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { type CreateKeyRequest, settingsOf } from '../keys/key.ts';
-import type { KeyCache } from '../keys/key-cache.ts';
+import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
 import type { KeyConfirmations } from '../keys/key-confirmations.ts';
 import { keyType } from '../keys/key-type.ts';
 import { readKeysConfig } from '../keys/mount-config.ts';
@@ -11,7 +11,16 @@ import type { Paths } from '../keys/paths.ts';
 import { encryptionKeyNotFound, TransitError } from '../values/errors.ts';
 import { commitAndWipe, wipe } from '../values/secrets.ts';
 import type { BatchReply } from './batch.ts';
-import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './datakey.ts';
+import {
+  checkDatakey,
+  checkDatakeys,
+  type DatakeyRequest,
+  type DatakeyResult,
+  type DatakeysRequest,
+  type DatakeysResult,
+  makeDatakey,
+  makeDatakeys,
+} from './datakey.ts';
 import { type DecryptRequest, type DecryptResult, decryptOperation, isText } from './decrypt.ts';
 import { type EncryptRequest, type EncryptResult, encryptOperation } from './encrypt.ts';
 import { observed, perform, runUnder, type Tools, underKey } from './operation.ts';
@@ -66,6 +75,14 @@ export class Ciphertexts {
     checkDatakey(request);
     const { tools } = this.#parts;
     return underKey(tools, name, (key) => observed(tools, 1, () => makeDatakey(tools, key, request)), encryptionKeyNotFound);
+  }
+
+  /** Returns several data keys, all encrypted under one version of the key. @throws TransitError */
+  async datakeys(name: string, request: DatakeysRequest): Promise<DatakeysResult> {
+    const count = checkDatakeys(request);
+    const { tools } = this.#parts;
+    const make = (key: LoadedKey) => observed(tools, count, () => makeDatakeys(tools, key, { ...request, count }));
+    return underKey(tools, name, make, encryptionKeyNotFound);
   }
 
   #encryptUnderExistingKey(name: string, request: EncryptRequest) {

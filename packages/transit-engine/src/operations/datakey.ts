@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import { TimeSlice } from '@transitd/event-loop';
 import type { LoadedKey } from '../keys/key-cache.ts';
 import { TransitError } from '../values/errors.ts';
 import { type EncryptResult, encryptBytes } from './encrypt.ts';
-import { associatedDataOf, checkEncrypts, checkText, contextOf, defaultPadding, nonceOf, paddingFault } from './inputs.ts';
+import { associatedDataOf, checkEncrypts, checkText, contextOf, nonceOf, type PaddingNames, paddingOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
 import type { Tools } from './operation.ts';
 
 /** A request for a data key, which the caller uses outside the engine. Texts are base64; an absent field has its default. */
-export interface DatakeyRequest {
+export interface DatakeyRequest extends PaddingNames {
   /** `plaintext` returns the key with its ciphertext, `wrapped` the ciphertext only. */
   readonly kind: string;
   /** 128, 256 (the default) or 512. */
@@ -17,7 +18,12 @@ export interface DatakeyRequest {
   /** 0 selects the latest. */
   readonly keyVersion?: number | undefined;
   readonly nonce?: string | undefined;
-  readonly paddingScheme?: string | undefined;
+}
+
+/** A request for several data keys. It has no nonce, because a nonce is for one ciphertext. */
+export interface DatakeysRequest extends Omit<DatakeyRequest, 'nonce'> {
+  /** 1 to {@link datakeysMax}. */
+  readonly count?: number | undefined;
 }
 
 export interface DatakeyResult extends EncryptResult {
@@ -25,6 +31,13 @@ export interface DatakeyResult extends EncryptResult {
   readonly plaintext?: string;
 }
 
+export interface DatakeysResult {
+  readonly keyPairs: readonly DatakeyResult[];
+  readonly keyVersion: number;
+}
+
+/** Most data keys of one request. */
+export const datakeysMax = 1000;
 const defaultBits = 256;
 
 /** Checks the fields that do not depend on the key. @throws TransitError `invalid_request` */
@@ -33,12 +46,43 @@ export function checkDatakey({ kind, bits = defaultBits }: DatakeyRequest): void
   if (bits !== 128 && bits !== 256 && bits !== 512) throw refusal('invalid bit length');
 }
 
+/** Returns the number of data keys. @throws TransitError `invalid_request` */
+export function checkDatakeys(request: DatakeysRequest): number {
+  checkDatakey(request);
+  const { count = 0 } = request;
+  if (count >= 1 && count <= datakeysMax) return count;
+  throw refusal(`count must be a number from 1 to ${datakeysMax}`);
+}
+
 /** @throws TransitError */
-export async function makeDatakey(tools: Tools, key: LoadedKey, request: DatakeyRequest): Promise<DatakeyResult> {
-  const { kind, bits = defaultBits, context = '', associatedData = '', keyVersion = 0, nonce = '', paddingScheme = '' } = request;
+export const makeDatakey = async (tools: Tools, key: LoadedKey, request: DatakeyRequest): Promise<DatakeyResult> =>
+  datakeyMaker(tools, key, request)();
+
+/** Works in time slices. @throws TransitError; StoreError `sealed` when the keys are closed before the end */
+export async function makeDatakeys(
+  tools: Tools,
+  key: LoadedKey,
+  { count, ...request }: DatakeysRequest & { readonly count: number },
+): Promise<DatakeysResult> {
+  const make = datakeyMaker(tools, key, request);
+  const first = await make();
+  const keyPairs = [first];
+  const slice = new TimeSlice();
+  while (keyPairs.length < count) {
+    if (slice.isOver) {
+      await slice.next();
+      tools.keys.assertOpen();
+    }
+    keyPairs.push(await make());
+  }
+  return { keyPairs, keyVersion: first.keyVersion };
+}
+
+/** Decodes a request, and returns a function that makes one data key. @throws TransitError */
+function datakeyMaker(tools: Tools, key: LoadedKey, request: DatakeyRequest): () => Promise<DatakeyResult> {
+  const { kind, bits = defaultBits, context = '', associatedData = '', keyVersion = 0, nonce = '' } = request;
   checkEncrypts(key, 'encryption');
-  const fault = paddingFault(key.type, paddingScheme);
-  if (fault !== undefined) throw refusal(`padding_scheme argument invalid: ${fault}`);
+  const padding = paddingOf(key, request, (member) => `${member} argument invalid`);
   checkText('context', context);
   checkText('nonce', nonce);
   const inputs = {
@@ -46,15 +90,17 @@ export async function makeDatakey(tools: Tools, key: LoadedKey, request: Datakey
     context: contextOf(key, context),
     associatedData: associatedDataOf(key, associatedData, 0),
     nonce: nonceOf(key, nonce),
-    padding: paddingScheme === '' ? defaultPadding : paddingScheme,
+    padding,
   };
-  const plaintext = randomBytes(bits / 8);
-  try {
-    const result = await encryptBytes(tools, key, { ...inputs, plaintext });
-    return kind === 'plaintext' ? { ...result, plaintext: plaintext.toString('base64') } : result;
-  } finally {
-    plaintext.fill(0);
-  }
+  return async () => {
+    const plaintext = randomBytes(bits / 8);
+    try {
+      const result = await encryptBytes(tools, key, { ...inputs, plaintext });
+      return kind === 'plaintext' ? { ...result, plaintext: plaintext.toString('base64') } : result;
+    } finally {
+      plaintext.fill(0);
+    }
+  };
 }
 
 const refusal = (message: string): TransitError => new TransitError('invalid_request', message);

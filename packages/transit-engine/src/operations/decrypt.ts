@@ -1,21 +1,19 @@
 import { open } from '../algorithms/aead.ts';
 import { decodePayload, parseCiphertext } from '../formats/ciphertext.ts';
-import type { KeyPair } from '../key-pairs/key-pair.ts';
+import type { KeyPair, RsaPadding } from '../key-pairs/key-pair.ts';
 import { deriveKey } from '../keys/derivation.ts';
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { decryptManaged } from '../managed/managed-cipher.ts';
 import { TransitError } from '../values/errors.ts';
-import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
+import { associatedDataOf, checkEncrypts, contextOf, inItem, nonceOf, type PaddingNames, paddingOf } from './inputs.ts';
 import { checkInputs, type Item, type Operation, type RequestOf, type Tools } from './operation.ts';
 
-export interface DecryptItem extends Item {
+export interface DecryptItem extends Item, PaddingNames {
   /** `svc:v1:…` */
   readonly ciphertext?: string | undefined;
   readonly context?: string | undefined;
   readonly associatedData?: string | undefined;
   readonly nonce?: string | undefined;
-  /** Not base64. */
-  readonly paddingScheme?: string | undefined;
 }
 
 export type DecryptRequest = RequestOf<DecryptItem>;
@@ -34,7 +32,7 @@ export const decryptOperation: Operation<DecryptRequest, DecryptItem, void, Decr
     checkEncrypts(key, 'decryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
-    const padding = paddingOf(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
+    const padding = paddingOf(key, item, inItem(index));
     const associatedData = associatedDataOf(key, item.associatedData, index);
     const made = decryptText(tools, key, { ciphertext: item.ciphertext ?? '', associatedData, context, nonce, padding });
     return made instanceof Promise ? made.then(resultOf) : resultOf(made);
@@ -53,8 +51,8 @@ export interface DecryptInputs {
   readonly context: Uint8Array;
   /** Given by the caller when it is not part of the ciphertext; otherwise empty. */
   readonly nonce: Uint8Array;
-  /** `oaep` or `pkcs1v15`; used by RSA only. */
-  readonly padding: string;
+  /** Used by RSA only. */
+  readonly padding: RsaPadding;
 }
 
 /**
@@ -88,7 +86,7 @@ function decryptUnder(
   return open(type.aead, cipherKey, { payload, associatedData: inputs.associatedData });
 }
 
-function decryptWithPair({ decrypt }: KeyPair, payload: Uint8Array, padding: string): Buffer {
+function decryptWithPair({ decrypt }: KeyPair, payload: Uint8Array, padding: RsaPadding): Buffer {
   if (decrypt !== undefined) return decrypt(payload, padding);
   const refusal = 'cannot decrypt ciphertext, key version does not have a private counterpart';
   throw new TransitError('key_version_unavailable', refusal);

@@ -3,15 +3,16 @@ import { seal } from '../algorithms/aead.ts';
 import { nonceBytes } from '../algorithms/nonce-pool.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { formatVersioned } from '../formats/ciphertext.ts';
+import type { RsaPadding } from '../key-pairs/key-pair.ts';
 import { contextNonce, deriveConvergent, deriveKey } from '../keys/derivation.ts';
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { encryptManaged } from '../managed/managed-cipher.ts';
 import { TransitError } from '../values/errors.ts';
-import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
+import { associatedDataOf, checkEncrypts, contextOf, inItem, nonceOf, type PaddingNames, paddingOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
 import { checkInputs, type Item, type Operation, type Tools } from './operation.ts';
 
-export interface EncryptItem extends Item {
+export interface EncryptItem extends Item, PaddingNames {
   /** Required, but may be empty. */
   readonly plaintext?: string | undefined;
   readonly context?: string | undefined;
@@ -19,8 +20,6 @@ export interface EncryptItem extends Item {
   /** 0 selects the latest. */
   readonly keyVersion?: number | undefined;
   readonly nonce?: string | undefined;
-  /** Not base64. */
-  readonly paddingScheme?: string | undefined;
 }
 
 /** Creates the key if none of that name exists and the caller may create it. */
@@ -49,7 +48,7 @@ export const encryptOperation: Operation<EncryptRequest, EncryptItem, void, Encr
     checkEncrypts(key, 'encryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
-    const padding = paddingOf(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
+    const padding = paddingOf(key, item, inItem(index));
     const version = versionFor('encryption', key, item.keyVersion);
     if (item.plaintext === undefined) throw new TransitError('invalid_request', missingPlaintext);
     const plaintext = decodeBase64(item.plaintext);
@@ -66,8 +65,8 @@ export interface EncryptInputs {
   readonly context: Uint8Array;
   /** Given by the caller on keys that require it; otherwise empty. */
   readonly nonce: Uint8Array;
-  /** `oaep` or `pkcs1v15`; used by RSA only. */
-  readonly padding: string;
+  /** Used by RSA only. */
+  readonly padding: RsaPadding;
 }
 
 /**

@@ -1,14 +1,12 @@
 import { noBytes } from '../algorithms/aead.ts';
+import { defaultHash, type Hash, signatureHash } from '../algorithms/hash-algorithm.ts';
 import { nonceBytes } from '../algorithms/nonce-pool.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { printableName } from '../formats/printable-name.ts';
+import type { RsaPadding } from '../key-pairs/key-pair.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
-import type { KeyType } from '../keys/key-type.ts';
 import { convergenceOf } from '../keys/version-record.ts';
 import { TransitError } from '../values/errors.ts';
-
-export const defaultPadding = 'oaep';
-const paddingSchemes: readonly string[] = [defaultPadding, 'pkcs1v15'];
 
 /** Decodes the context, which selects a derived key. On keys that are not derived, the result is empty, but the context must be base64. */
 export function contextOf({ record }: LoadedKey, context = ''): Uint8Array {
@@ -100,23 +98,46 @@ function vectorOf(nonce: string): Uint8Array {
   throw new TransitError('invalid_request', `base64-decoded nonce must be ${nonceBytes} bytes long`);
 }
 
-/** Returns the padding scheme, which only RSA uses. @param name - the member with the scheme @throws TransitError `invalid_request` */
-export function paddingOf(
-  { type }: LoadedKey,
-  { name, scheme = '' }: { readonly name: string; readonly scheme: string | undefined },
-  index: number,
-): string {
-  const fault = paddingFault(type, scheme);
-  if (fault !== undefined) throw new TransitError('invalid_request', `'[${index}].${name}' invalid: ${fault}`);
-  return scheme === '' ? defaultPadding : scheme;
+/** The padding of RSA as a request names it; absent and empty names have their defaults. */
+export interface PaddingNames {
+  readonly paddingScheme?: string | undefined;
+  /** Hash of OAEP. */
+  readonly hashAlgorithm?: string | undefined;
 }
 
-/** Returns the error of a padding scheme, or undefined. */
-export function paddingFault(
-  { name, aead, managed }: Pick<KeyType, 'name' | 'aead' | 'managed'>,
-  scheme: string,
-): string | undefined {
-  if (scheme === '') return undefined;
-  if (!paddingSchemes.includes(scheme)) return `unknown padding scheme: ${printableName(scheme)}`;
-  return aead === undefined && !managed ? undefined : `unsupported key type ${name} for padding scheme`;
+type PaddingMember = 'padding_scheme' | 'hash_algorithm';
+
+/** Returns how an error text names a member of an item. @param prefix - of members that a request has for both directions */
+export const inItem =
+  (index: number, prefix: '' | 'decrypt_' | 'encrypt_' = '') =>
+  (member: PaddingMember): string =>
+    `'[${index}].${prefix}${member}' invalid`;
+
+const hashOf = (name: string): Hash | undefined => signatureHash(name || defaultHash);
+const defaultPadding: RsaPadding = { scheme: 'oaep', hash: hashOf(defaultHash) as Hash };
+
+/**
+ * Returns the padding. Only RSA pads; other types refuse a scheme, and another hash than the default.
+ * @param invalid - names a member in an error text
+ * @throws TransitError `invalid_request`
+ */
+export function paddingOf(
+  { type: { name, aead, managed } }: LoadedKey,
+  { paddingScheme: scheme = '', hashAlgorithm = '' }: PaddingNames,
+  invalid: (member: PaddingMember) => string,
+): RsaPadding {
+  const isDefaultHash = hashAlgorithm === '' || hashAlgorithm === defaultHash;
+  if (scheme === '' && isDefaultHash) return defaultPadding;
+  const refusal = (member: PaddingMember, fault: string): TransitError =>
+    new TransitError('invalid_request', `${invalid(member)}: ${fault}`);
+  const pads = aead === undefined && !managed;
+  if (scheme !== '' && scheme !== 'oaep' && scheme !== 'pkcs1v15')
+    throw refusal('padding_scheme', `unknown padding scheme: ${printableName(scheme)}`);
+  if (scheme !== '' && !pads) throw refusal('padding_scheme', `unsupported key type ${name} for padding scheme`);
+  const hash = hashOf(hashAlgorithm);
+  if (hash === undefined) throw refusal('hash_algorithm', `unknown hash algorithm: ${printableName(hashAlgorithm)}`);
+  if (!pads) throw refusal('hash_algorithm', `unsupported key type ${name} for hash algorithm`);
+  if (scheme !== 'pkcs1v15') return { scheme: 'oaep', hash };
+  if (!isDefaultHash) throw refusal('hash_algorithm', 'padding scheme pkcs1v15 uses no hash');
+  return { scheme: 'pkcs1v15' };
 }

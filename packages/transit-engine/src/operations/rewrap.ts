@@ -1,7 +1,7 @@
 import { noBytes } from '../algorithms/aead.ts';
 import { decryptText, isText, missingCiphertext } from './decrypt.ts';
 import { type EncryptResult, encryptBytes } from './encrypt.ts';
-import { checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
+import { checkEncrypts, contextOf, inItem, nonceOf, paddingOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
 import { checkInputs, type Item, type Operation, type RequestOf } from './operation.ts';
 
@@ -12,9 +12,10 @@ export interface RewrapItem extends Item {
   /** The version to encrypt under; 0 selects the latest. */
   readonly keyVersion?: number | undefined;
   readonly nonce?: string | undefined;
-  /** Neither scheme is base64. */
   readonly decryptPaddingScheme?: string | undefined;
+  readonly decryptHashAlgorithm?: string | undefined;
   readonly encryptPaddingScheme?: string | undefined;
+  readonly encryptHashAlgorithm?: string | undefined;
 }
 
 export type RewrapRequest = RequestOf<RewrapItem>;
@@ -27,8 +28,10 @@ export const rewrapOperation: Operation<RewrapRequest, RewrapItem, void, Encrypt
     checkEncrypts(key, 'decryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
-    const decryptPadding = paddingOf(key, { name: 'decrypt_padding_scheme', scheme: item.decryptPaddingScheme }, index);
-    const encryptPadding = paddingOf(key, { name: 'encrypt_padding_scheme', scheme: item.encryptPaddingScheme }, index);
+    const opened = { paddingScheme: item.decryptPaddingScheme, hashAlgorithm: item.decryptHashAlgorithm };
+    const decryptPadding = paddingOf(key, opened, inItem(index, 'decrypt_'));
+    const sealed = { paddingScheme: item.encryptPaddingScheme, hashAlgorithm: item.encryptHashAlgorithm };
+    const encryptPadding = paddingOf(key, sealed, inItem(index, 'encrypt_'));
     const shared = { associatedData: noBytes, context, nonce };
     const plaintext = await decryptText(tools, key, { ...shared, ciphertext: item.ciphertext ?? '', padding: decryptPadding });
     try {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { hashOf } from '../../src/index.ts';
-import { base64, contextOne, decryptOne, fox, newEngine, refusalOf } from '../fixtures.ts';
+import { base64, contextOne, decryptOne, fox, layoutOf, newEngine, refusalOf } from '../fixtures.ts';
 
 describe('datakey', () => {
   for (const bits of [undefined, 128, 256, 512]) {
@@ -52,6 +52,98 @@ describe('datakey', () => {
     const { engine } = newEngine();
     expect((await refusalOf(engine.ciphertexts.datakey('k', { kind: 'wrapped' }))).message).to.equal('encryption key not found');
     expect(await engine.keyExists('k')).to.equal(false);
+  });
+});
+
+describe('datakeys', () => {
+  for (const [count, bits] of [
+    [1, undefined],
+    [2, 128],
+    [1000, 512],
+  ] as const)
+    it(`are ${count} different keys of ${bits ?? 'default'} bits, each encrypted by itself`, async () => {
+      const { engine } = newEngine();
+      await engine.createKey('k', {});
+      await engine.rotateKey('k');
+      const { keyPairs, keyVersion } = await engine.ciphertexts.datakeys('k', { kind: 'plaintext', count, bits });
+      expect([keyPairs.length, keyVersion]).to.deep.equal([count, 2]);
+      expect(new Set(keyPairs.map(({ plaintext }) => plaintext)).size).to.equal(count);
+      expect(new Set(keyPairs.map(({ ciphertext }) => layoutOf(ciphertext).nonce.toString('hex'))).size).to.equal(count);
+      for (const { ciphertext, plaintext = '' } of keyPairs) {
+        expect(Buffer.from(plaintext, 'base64')).to.have.lengthOf((bits ?? 256) / 8);
+        expect(await decryptOne(engine, 'k', { ciphertext })).to.deep.equal({ plaintext });
+      }
+    });
+
+  it('are returned without plaintexts unless the request asks for them', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    const { keyPairs } = await engine.ciphertexts.datakeys('k', { kind: 'wrapped', count: 3 });
+    for (const pair of keyPairs) expect(pair).to.not.have.property('plaintext');
+  });
+
+  it('accept a context, associated data and a version', async () => {
+    const { engine } = newEngine();
+    for (const [name, convergentEncryption] of [
+      ['d', false],
+      ['c', true],
+    ] as const) {
+      await engine.createKey(name, { derived: true, convergentEncryption });
+      await engine.rotateKey(name);
+      const bound = { context: contextOne, associatedData: fox };
+      const { keyPairs, keyVersion } = await engine.ciphertexts.datakeys(name, {
+        kind: 'plaintext',
+        count: 2,
+        keyVersion: 1,
+        ...bound,
+      });
+      expect(keyVersion).to.equal(1);
+      for (const { ciphertext, plaintext } of keyPairs) {
+        expect(await decryptOne(engine, name, { ciphertext, ...bound })).to.deep.equal({ plaintext });
+        expect((await refusalOf(decryptOne(engine, name, { ciphertext, context: contextOne }))).code).to.equal(
+          'invalid_ciphertext',
+        );
+      }
+    }
+  });
+
+  const wrongCount = 'count must be a number from 1 to 1000';
+  for (const [request, message] of [
+    [{ kind: 'bogus', count: 1 }, "Invalid path, must be 'plaintext' or 'wrapped'"],
+    [{ kind: 'wrapped' }, wrongCount],
+    [{ kind: 'wrapped', count: 0 }, wrongCount],
+    [{ kind: 'wrapped', count: -1 }, wrongCount],
+    [{ kind: 'wrapped', count: 1001 }, wrongCount],
+    [{ kind: 'wrapped', count: 2, bits: 64 }, 'invalid bit length'],
+    [{ kind: 'wrapped', count: 2, bits: 0 }, 'invalid bit length'],
+    [{ kind: 'wrapped', count: 2, context: '!!' }, 'failed to base64-decode context'],
+    [{ kind: 'wrapped', count: 2, paddingScheme: 'x' }, 'padding_scheme argument invalid: unknown padding scheme: x'],
+    [{ kind: 'wrapped', count: 2, keyVersion: 2 }, 'requested version for encryption is higher than the latest key version'],
+  ] as const)
+    it(`refuse ${JSON.stringify(request)}: ${message}`, async () => {
+      const { engine } = newEngine();
+      await engine.createKey('k', {});
+      expect((await refusalOf(engine.ciphertexts.datakeys('k', request))).message).to.equal(message);
+    });
+
+  it('do not create a key', async () => {
+    const { engine } = newEngine();
+    const refused = await refusalOf(engine.ciphertexts.datakeys('k', { kind: 'wrapped', count: 2 }));
+    expect(refused).to.deep.equal({ code: 'key_not_found', message: 'encryption key not found' });
+  });
+
+  it('leave time to other requests, and end when the engine is closed', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { type: 'rsa-4096' });
+    let turns = 0;
+    const count = setInterval(() => {
+      turns += 1;
+      if (turns === 2) engine.close();
+    }, 0);
+    const made = engine.ciphertexts.datakeys('k', { kind: 'wrapped', count: 1000 });
+    const ended = await made.catch((error: unknown) => error);
+    clearInterval(count);
+    expect(ended).to.include({ code: 'sealed' });
   });
 });
 

@@ -13,6 +13,7 @@ interface CipherOptions extends Mounted {
   readonly associatedData?: string;
   readonly keyVersion?: number;
   readonly paddingScheme?: string;
+  readonly hashAlgorithm?: string;
 }
 
 const contextOption = (command: Command): Command =>
@@ -20,7 +21,8 @@ const contextOption = (command: Command): Command =>
 const cipherOptions = (command: Command): Command =>
   contextOption(command)
     .option('--associated-data <text>', 'additional authenticated data (AAD), required again to decrypt: text or @file')
-    .option('--padding-scheme <scheme>', 'padding scheme of an RSA key: oaep or pkcs1v15');
+    .option('--padding-scheme <scheme>', 'padding scheme of an RSA key: oaep or pkcs1v15')
+    .option('--hash-algorithm <name>', 'hash of OAEP, for an RSA key (default: sha2-256)');
 const keyVersionOption = (command: Command): Command =>
   command.option('--key-version <version>', 'key version to use (default: latest)', wholeNumber);
 
@@ -49,7 +51,7 @@ const dataArgument = ['[data]', 'text, @file, or - for standard input (default)'
 export function keyDataCommands(key: Command, runner: Runner): void {
   cipherCommands(key, runner);
   countVersionsCommand(key, runner);
-  dataKeyCommand(key, runner);
+  dataKeyCommands(key, runner);
   signatureCommands(key, runner);
   macCommands(key, runner);
 }
@@ -145,24 +147,44 @@ function countVersionsCommand(key: Command, { localAction }: Runner): void {
     );
 }
 
-function dataKeyCommand(key: Command, { serverAction }: Runner): void {
-  cipherOptions(key.command('datakey'))
-    .description('generate a data key, encrypted under a named key')
+const dataKeyOptions = (command: Command): Command =>
+  cipherOptions(command)
     .argument('<kind>', 'wrapped: return the ciphertext only; plaintext: also return the data key in base64')
     .argument('<name>', 'name of the key')
-    .option('--bits <count>', 'size of the data key: 128, 256 or 512 (default: 256)', wholeNumber)
+    .option('--bits <count>', 'size of a data key: 128, 256 or 512 (default: 256)', wholeNumber);
+
+type DataKeyOptions = CipherOptions & { readonly bits?: number };
+
+function dataKeyCommands(key: Command, { serverAction }: Runner): void {
+  dataKeyOptions(key.command('datakey'))
+    .description('generate a data key, encrypted under a named key')
     .action(
-      serverAction(
-        async ({ client, output, sources }, kind: string, name: string, options: CipherOptions & { bits?: number }) => {
-          if (kind !== 'plaintext' && kind !== 'wrapped')
-            throw new StartError('the kind of data key must be plaintext or wrapped');
-          const bits = options.bits === undefined ? {} : { bits: options.bits };
-          const request = await dataOptions(options, sources);
-          output.answer(await client.transit(options.mount).datakey(name, kind, { ...request, ...bits }), options);
-        },
-      ),
+      serverAction(async ({ client, output, sources }, kind: string, name: string, options: DataKeyOptions) => {
+        const request = await dataKeyRequest(options, sources);
+        output.answer(await client.transit(options.mount).datakey(name, kindOf(kind), request), options);
+      }),
+    );
+
+  dataKeyOptions(key.command('datakeys'))
+    .description('generate several data keys, encrypted under a named key')
+    .argument('<count>', 'number of data keys, at most 1000', wholeNumber)
+    .action(
+      serverAction(async ({ client, output, sources }, kind: string, name: string, count: number, options: DataKeyOptions) => {
+        const request = await dataKeyRequest(options, sources);
+        output.answer(await client.transit(options.mount).datakeys(name, kindOf(kind), count, request), options);
+      }),
     );
 }
+
+function kindOf(kind: string): 'plaintext' | 'wrapped' {
+  if (kind !== 'plaintext' && kind !== 'wrapped') throw new StartError('the kind of data key must be plaintext or wrapped');
+  return kind;
+}
+
+const dataKeyRequest = async (options: DataKeyOptions, sources: Sources) => ({
+  ...(await dataOptions(options, sources)),
+  ...(options.bits !== undefined && { bits: options.bits }),
+});
 
 function signatureCommands(key: Command, { serverAction }: Runner): void {
   keyVersionOption(signatureOptions(key.command('sign')))
@@ -273,6 +295,7 @@ async function dataOptions(options: CipherOptions, sources: Sources): Promise<Da
     ...(options.context !== undefined && { context: encoded(options.context, sources) }),
     ...(options.associatedData !== undefined && { associated_data: encoded(options.associatedData, sources) }),
     ...(options.paddingScheme !== undefined && { padding_scheme: options.paddingScheme }),
+    ...(options.hashAlgorithm !== undefined && { hash_algorithm: options.hashAlgorithm }),
   };
 }
 
