@@ -6,6 +6,7 @@ import { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 import { ChangeQueue } from './keys/change-queue.ts';
 import {
   type CreateKeyRequest,
+  checkMayUpdate,
   creationWarnings,
   deleteKey,
   heldBack,
@@ -177,13 +178,16 @@ export class TransitEngine {
     return this.#keys.cached(name)?.revision;
   }
 
-  /** Creates a key, or returns the existing key of that name unchanged. @throws TransitError `invalid_request`, `unconfirmed` */
+  /**
+   * Creates a key, or returns the existing key of that name unchanged.
+   * @throws TransitError `invalid_request`, `unconfirmed`; `permission_denied` for an existing key that the caller may not update
+   */
   async createKey(name: string, request: CreateKeyRequest): Promise<KeyAnswer> {
     const settings = settingsOf(request);
-    const existing = async (key: LoadedKey): Promise<KeyAnswer> => ({
-      key: await this.#views.of(key),
-      warnings: creationWarnings(key, request),
-    });
+    const existing = async (key: LoadedKey): Promise<KeyAnswer> => {
+      checkMayUpdate(request);
+      return { key: await this.#views.of(key), warnings: creationWarnings(key, request) };
+    };
     const create = async (isHeld: boolean): Promise<KeyAnswer | undefined> => {
       const present = await this.#keys.key(name);
       if (present !== undefined) return existing(present);

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { memoryStore, type Store, type StoredRecord, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { DamagedRecord, type EngineCaches, type TransitEngine, TransitError } from '../src/index.ts';
@@ -112,6 +113,45 @@ describe('concurrent changes of one key', () => {
       const { engine } = await overtaken((node) => node.deleteKey('k'));
       expect(await refusalOf(engine.rotateKey('k'))).to.include({ code: 'key_not_found' });
     });
+  });
+
+  describe('when another node makes a key of the same name between reading and writing', () => {
+    const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const imported = { type: 'rsa-2048', publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString() };
+    const makers = {
+      create: (engine: TransitEngine, mayUpdate: boolean) => engine.createKey('k', { type: 'hmac', mayUpdate }),
+      import: (engine: TransitEngine, mayUpdate: boolean) => engine.transfers.importKey('k', { ...imported, mayUpdate }),
+      encrypt: (engine: TransitEngine, mayUpdate: boolean) =>
+        engine.ciphertexts.encrypt('k', { plaintext: fox, mayCreate: true, mayUpdate }),
+    };
+    for (const [first, second] of [
+      ['create', 'create'],
+      ['create', 'import'],
+      ['import', 'create'],
+      ['import', 'import'],
+      ['encrypt', 'create'],
+      ['create', 'encrypt'],
+    ] as const)
+      it(`a caller who may only create is refused: ${first}, then ${second}`, async () => {
+        const inner = memoryStore();
+        let written: Record<string, string> | undefined;
+        const store: Store = {
+          ...inner,
+          commit: async (transaction) => {
+            if (written === undefined) {
+              await makers[first](newEngine({ store: inner }).engine, false);
+              written = await everything(inner);
+            }
+            return inner.commit(transaction);
+          },
+        };
+        const { engine } = newEngine({ store });
+        expect(await refusalOf(makers[second](engine, false))).to.deep.equal({
+          code: 'permission_denied',
+          message: 'permission denied',
+        });
+        expect(await everything(inner)).to.deep.equal(written);
+      });
   });
 
   it('create a key only once', async () => {

@@ -208,19 +208,20 @@ export function guarded<S extends FieldSchema = Record<never, never>, C = Contex
 }
 
 /**
- * Makes operations that use a part of the context.
+ * Makes operations that use a part of the context. An operation on POST that needs `create or update` has to decide itself which one it
+ * needs.
  * @param common - properties of all of them
  */
 export const operationsOn =
   <C, Part>(partOf: (context: C, call: Pick<Call, 'params' | 'path'>) => Part, common: Pick<GuardedOperation, 'sudo'> = {}) =>
   <S extends FieldSchema = Record<never, never>>(
     name: string,
-    capability: Capability,
+    capability: Capability | 'create or update',
     declared: Omit<TypedOperation<Guarded<C>, S>, 'name' | 'capability'>,
     run: (part: Part, call: TypedCall<S>, context: C) => Result,
   ): Guarded<C> =>
     guarded<S, C>({
-      ...{ ...common, name, capability, ...declared },
+      ...{ ...common, name, ...(capability !== 'create or update' && { capability }), ...declared },
       run: (context, call) => run(partOf(context, call), call, context),
     });
 

@@ -1,3 +1,4 @@
+import { allows } from '@transitd/access';
 import {
   base64,
   bool,
@@ -79,13 +80,16 @@ function replyFor(
 
 const create = keyOperation(
   'keys-create',
-  'update',
+  'create or update',
   {
     about: 'Create a key; has no effect if the key exists',
     takes: { name: keyName, ...newKey },
     answers: data(keySchema),
   },
-  async (engine, { values }) => replyFor(newKey, values, await engine.createKey(values.name, propertiesIn(newKey, values))),
+  async (engine, { values, path }, { principal }) => {
+    const mayUpdate = allows(principal, 'update', path);
+    return replyFor(newKey, values, await engine.createKey(values.name, { ...propertiesIn(newKey, values), mayUpdate }));
+  },
 );
 
 /** Returns `make` with a cache. A cached result is used as long as the engine returns the same object. */

@@ -1,4 +1,4 @@
-import { isDenied, type Principal } from '@transitd/access';
+import { allows, isDenied, type Principal } from '@transitd/access';
 import {
   base64,
   bool,
@@ -49,13 +49,16 @@ const imported = {
 
 const importKey = keyOperation(
   'keys-import',
-  'update',
+  'create or update',
   {
     about: 'Import a key',
     takes: { name: keyName, ...imported },
     answers: written,
   },
-  async ({ transfers }, { values }) => writtenReply(await transfers.importKey(values.name, propertiesIn(imported, values))),
+  async ({ transfers }, { values, path }, { principal }) => {
+    const mayUpdate = allows(principal, 'update', path);
+    return writtenReply(await transfers.importKey(values.name, { ...propertiesIn(imported, values), mayUpdate }));
+  },
 );
 
 const importedVersion = {

@@ -1,7 +1,7 @@
 import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
 import { blockBytes } from '../algorithms/cmac.ts';
 import type { ManagedKeyReference } from '../managed/provider.ts';
-import { TransitError } from '../values/errors.ts';
+import { permissionDenied, TransitError } from '../values/errors.ts';
 import { dueWrites } from './auto-rotation.ts';
 import { encodeKeyRecord, type KeyRecord, usableVersion } from './key-record.ts';
 import { apiNameOf, fitsType, type KeyType, keyType, requestedType, type TypeRequest } from './key-type.ts';
@@ -9,8 +9,19 @@ import { type VersionView, versionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
+/** A request that makes a key of a name that no key has. */
+export interface MakeKeyRequest {
+  /** False for a caller who may only create: a name that a key has is refused. True when absent. */
+  readonly mayUpdate?: boolean | undefined;
+}
+
+/** Refuses a caller who may only create, because the key exists. @throws TransitError `permission_denied` */
+export function checkMayUpdate({ mayUpdate = true }: MakeKeyRequest): void {
+  if (!mayUpdate) throw permissionDenied();
+}
+
 /** The settings of a new key. */
-export interface CreateKeyRequest extends TypeRequest, ManagedKeyReference {
+export interface CreateKeyRequest extends TypeRequest, ManagedKeyReference, MakeKeyRequest {
   readonly derived?: boolean | undefined;
   /** Equal plaintexts under equal contexts give equal ciphertexts. Requires `derived`. */
   readonly convergentEncryption?: boolean | undefined;

@@ -8,7 +8,7 @@ import { keyType } from '../keys/key-type.ts';
 import { readKeysConfig } from '../keys/mount-config.ts';
 import { newKey } from '../keys/new-version.ts';
 import type { Paths } from '../keys/paths.ts';
-import { encryptionKeyNotFound, TransitError } from '../values/errors.ts';
+import { encryptionKeyNotFound, permissionDenied, TransitError } from '../values/errors.ts';
 import { commitAndWipe, wipe } from '../values/secrets.ts';
 import type { BatchReply } from './batch.ts';
 import {
@@ -55,7 +55,7 @@ export class Ciphertexts {
     encryptOperation.shared(request);
     const key = keys.cached(name) ?? (await keys.key(name));
     if (key !== undefined) return this.#encryptUnderExistingKey(name, request);
-    if (!request.mayCreate) throw denied();
+    if (!request.mayCreate) throw permissionDenied();
     if ((await readKeysConfig(store, paths)).disableUpsert) throw encryptionKeyNotFound();
     return this.#encryptUnderNewKey(name, request);
   }
@@ -86,7 +86,7 @@ export class Ciphertexts {
   }
 
   #encryptUnderExistingKey(name: string, request: EncryptRequest) {
-    if (!request.mayUpdate) throw denied();
+    if (!request.mayUpdate) throw permissionDenied();
     const { tools } = this.#parts;
     return underKey(tools, name, (key) => runUnder(encryptOperation, tools, key, request, undefined), encryptionKeyNotFound);
   }
@@ -135,5 +135,3 @@ function upsertSettings({ type, convergentEncryption, context, items }: EncryptR
   }
   return { type, derived, convergentEncryption };
 }
-
-const denied = (): TransitError => new TransitError('permission_denied', 'permission denied');

@@ -4,7 +4,7 @@ import { takeWrappingKey, unwrapKey } from '../algorithms/key-wrap.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { printableName } from '../formats/printable-name.ts';
 import { decryptOaep } from '../key-pairs/rsa.ts';
-import { checkAutoRotatePeriod, checkDerivation, newKeySettings } from '../keys/key.ts';
+import { checkAutoRotatePeriod, checkDerivation, type MakeKeyRequest, newKeySettings } from '../keys/key.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
 import { apiNameOf, defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from '../keys/key-type.ts';
 import type { VersionMaterial } from '../keys/new-version.ts';
@@ -22,7 +22,7 @@ export interface ImportedMaterial {
 }
 
 /** A request to import a key. */
-export interface ImportKeyRequest extends ImportedMaterial {
+export interface ImportKeyRequest extends ImportedMaterial, MakeKeyRequest {
   /** Case-insensitive. */
   readonly type?: string | undefined;
   readonly allowRotation?: boolean | undefined;

@@ -3,7 +3,7 @@ import { runInSlices } from '@transitd/event-loop';
 import type { RecordClock } from '@transitd/process';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import type { ChangeQueue } from '../keys/change-queue.ts';
-import { addVersion, createKey, heldBack, markBackup, replaceVersion } from '../keys/key.ts';
+import { addVersion, checkMayUpdate, createKey, heldBack, markBackup, replaceVersion } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
 import type { KeyConfirmations } from '../keys/key-confirmations.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
@@ -12,7 +12,7 @@ import { newKeyId, newRecord, type VersionMaterial, withFreshVersion } from '../
 import { isKeyName, type Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
-import { TransitError } from '../values/errors.ts';
+import { permissionDenied, TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
 import { backupSteps, decodeBackup } from './backup.ts';
 import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
@@ -70,7 +70,7 @@ export class KeyTransfers {
     return (await this.#parts.wrappingKey.get()).publicPem;
   }
 
-  /** Imports a new key. @returns warnings @throws TransitError `invalid_request` */
+  /** Imports a new key. @returns warnings @throws TransitError `invalid_request`, `permission_denied` */
   async importKey(name: string, request: ImportKeyRequest): Promise<readonly string[]> {
     if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
     const settings = importSettings(request);
@@ -78,7 +78,10 @@ export class KeyTransfers {
     checkImported(type, settings.derived, request);
     const { store, paths, keys, clock } = this.#parts;
     return this.#making(name, async (isHeld) => {
-      if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', keyExists);
+      if ((await keys.key(name)) !== undefined) {
+        checkMayUpdate(request);
+        throw new TransitError('invalid_request', keyExists);
+      }
       const given = await importedMaterial(this.#wrapping, type, request);
       const nowMs = clock.dueMs();
       const id = newKeyId();
@@ -216,7 +219,7 @@ export class KeyTransfers {
     try {
       await this.#pairChecks.check(whole);
       if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
-      if (!mayRestore(name)) throw new TransitError('permission_denied', 'permission denied');
+      if (!mayRestore(name)) throw permissionDenied();
       return await this.#making(name, async (isHeld) => {
         const existing = await keys.key(name);
         if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);
