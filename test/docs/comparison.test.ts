@@ -39,6 +39,17 @@ describe('the comparison in docs/moving.md', function () {
     expect(await status('transit/encrypt/orders', { batch_input: items })).to.equal(200);
   });
 
+  it('says that ciphertexts with associated data are rewrapped, and that there are several data keys in a request', async () => {
+    await post('transit/keys/bound');
+    const bound = { associated_data: base64('row 7') };
+    const { ciphertext } = (await post('transit/encrypt/bound', { plaintext: base64('x'), ...bound })).at('data') as {
+      ciphertext: string;
+    };
+    expect(await status('transit/rewrap/bound', { ciphertext })).to.equal(400);
+    expect(await status('transit/rewrap/bound', { ciphertext, ...bound })).to.equal(200);
+    expect((await post('transit/datakeys/wrapped/bound', { count: 5 })).at('data.key_pairs')).to.have.length(5);
+  });
+
   it('says which answers differ: partial failures, nonces, short CMACs, convergent keys with associated data', async () => {
     await post('transit/keys/orders');
     const input = base64('x');

@@ -21,9 +21,12 @@ describe('transitd key rewrap --file', function () {
     await server.call('POST', 'transit/keys/rows');
     const batch = Array.from({ length: 700 }, (_, id) => ({
       plaintext: base64(`row ${id}`),
+      ...(id % 2 === 1 && { associated_data: base64(`of row ${id}`) }),
     }));
     const made = await server.call('POST', 'transit/encrypt/rows', { batch_input: batch });
     const rows = (made.at('data.batch_results') as { ciphertext: string }[]).map(({ ciphertext }, id) => ({
+      ...batch[id],
+      plaintext: undefined,
       id,
       ciphertext,
     }));

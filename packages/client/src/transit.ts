@@ -57,7 +57,7 @@ export interface DataOptions {
   readonly hash_algorithm?: string;
 }
 
-export interface RewrapOptions extends Pick<DataOptions, 'context' | 'key_version' | 'nonce'> {
+export interface RewrapOptions extends Pick<DataOptions, 'context' | 'associated_data' | 'key_version' | 'nonce'> {
   readonly decrypt_padding_scheme?: string;
   readonly decrypt_hash_algorithm?: string;
   readonly encrypt_padding_scheme?: string;
@@ -209,7 +209,7 @@ export class TransitCalls {
     return this.#send('POST', this.#at('decrypt', name), { ciphertext, ...options }, pure);
   }
 
-  /** Encrypts under the latest version. A ciphertext with associated data cannot be rewrapped. */
+  /** Encrypts under the latest version, with the same context and associated data. */
   rewrap(name: string, ciphertext: string, options: RewrapOptions = {}): Promise<Envelope<Encrypted>> {
     return this.#send('POST', this.#at('rewrap', name), { ciphertext, ...options }, pure);
   }

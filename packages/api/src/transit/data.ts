@@ -79,6 +79,7 @@ const rewrap = dataOperation({
   takes: {
     ciphertext,
     context,
+    associated_data,
     key_version,
     nonce,
     decrypt_padding_scheme: itemFields.decrypt_padding_scheme,

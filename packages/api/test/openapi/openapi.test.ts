@@ -219,7 +219,7 @@ describe('sys/internal/specs/openapi', () => {
     ],
     decrypt: ['ciphertext', 'context', 'associated_data', 'padding_scheme', 'hash_algorithm', 'nonce', 'reference'],
     rewrap: [
-      ...(['ciphertext', 'context', 'key_version', 'nonce', 'decrypt_padding_scheme'] as const),
+      ...(['ciphertext', 'context', 'associated_data', 'key_version', 'nonce', 'decrypt_padding_scheme'] as const),
       ...(['encrypt_padding_scheme', 'decrypt_hash_algorithm', 'encrypt_hash_algorithm', 'reference'] as const),
     ],
     hmac: ['input', 'reference'],

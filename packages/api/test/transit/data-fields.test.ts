@@ -146,6 +146,7 @@ describe('a member of a request that the operation knows', () => {
     ['decrypt/aes', { ciphertext: 'svc:v1:AAAA' }, 'hash_algorithm', 'refused'],
     ['rewrap/aes', { ciphertext: 'svc:v1:AAAA' }, 'hash_algorithm', 'refused'],
     ['rewrap/rsa', { ciphertext: 'svc:v1:AAAA' }, 'hash_algorithm', 'refused'],
+    ['rewrap/rsa', { ciphertext: 'svc:v1:AAAA' }, 'associated_data', 'refused'],
     ['rewrap/aes', { ciphertext: 'svc:v1:AAAA' }, 'decrypt_hash_algorithm', 'refused'],
     ['rewrap/aes', { ciphertext: 'svc:v1:AAAA' }, 'encrypt_hash_algorithm', 'refused'],
     ['datakey/wrapped/rsa', {}, 'hash_algorithm', 'used'],

@@ -6,17 +6,21 @@ import { failureOf, fileError, openSource, PartFile, writeAt } from './part-file
 import { identityOf } from './source-identity.ts';
 import { SourceNote } from './source-note.ts';
 
-/** The members of a line that go to the service. `context` is base64. */
+/** The members of a line that go to the service. `context` and `associated_data` are base64. */
 export interface RewrapItem {
   readonly ciphertext: string;
   readonly context?: string;
+  readonly associated_data?: string;
 }
 
 /** The result for an item: a new ciphertext, or the reason why the item failed. */
 export type Rewrapped = { readonly ciphertext: string } | { readonly error: string };
 
 export interface RewrapTask {
-  /** JSON lines: objects with `ciphertext` and optionally `context`; everything else in a line stays as it is, byte for byte. */
+  /**
+   * JSON lines: objects with `ciphertext`, and optionally `context` and `associated_data`. Everything else in a line stays as it is, byte
+   * for byte.
+   */
   readonly input: string;
   readonly output: string;
   /** Continue with `<output>.part`. */
@@ -172,8 +176,12 @@ function lineFrom(text: string, number: number): Line | undefined {
   const members = objectIn(text);
   const span = members === undefined ? undefined : stringMember(text, 'ciphertext');
   if (members === undefined || span === undefined || typeof members['ciphertext'] !== 'string') return undefined;
-  const { ciphertext, context } = members;
-  return { number, text, item: { ciphertext, ...(typeof context === 'string' && { context }) }, ciphertext: span };
+  const { ciphertext, context, associated_data } = members;
+  const bound = {
+    ...(typeof context === 'string' && { context }),
+    ...(typeof associated_data === 'string' && { associated_data }),
+  };
+  return { number, text, item: { ciphertext, ...bound }, ciphertext: span };
 }
 
 function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {

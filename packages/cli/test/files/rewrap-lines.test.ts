@@ -61,10 +61,17 @@ describe('the rewrapping of JSON lines', () => {
     expect(seen.at(-1)).to.equal(Buffer.byteLength(readFileSync(at('in'))));
   });
 
-  it('sends the ciphertext and the context, and nothing else', async () => {
-    writeFileSync(at('in'), '{"ciphertext":"svc:v1:a","context":"eA==","row":7}\r\n{"ciphertext":"b"}');
+  it('sends the ciphertext, the context and the associated data, and nothing else', async () => {
+    const bound = '{"ciphertext":"b","associated_data":"eQ==","context":"eA=="}';
+    writeFileSync(at('in'), `{"ciphertext":"svc:v1:a","context":"eA==","row":7}\r\n{"ciphertext":"b"}\n${bound}`);
     await run();
-    expect(batches).to.deep.equal([[{ ciphertext: 'svc:v1:a', context: 'eA==' }, { ciphertext: 'b' }]]);
+    expect(batches).to.deep.equal([
+      [
+        { ciphertext: 'svc:v1:a', context: 'eA==' },
+        { ciphertext: 'b' },
+        { ciphertext: 'b', associated_data: 'eQ==', context: 'eA==' },
+      ],
+    ]);
   });
 
   it('keeps a line that cannot be rewrapped, and reports it', async () => {

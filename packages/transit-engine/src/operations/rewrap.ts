@@ -1,7 +1,6 @@
-import { noBytes } from '../algorithms/aead.ts';
 import { decryptText, isText, missingCiphertext } from './decrypt.ts';
 import { type EncryptResult, encryptBytes } from './encrypt.ts';
-import { checkEncrypts, contextOf, inItem, nonceOf, paddingOf } from './inputs.ts';
+import { associatedDataOf, checkEncrypts, contextOf, inItem, nonceOf, paddingOf } from './inputs.ts';
 import { versionFor } from './key-version.ts';
 import { checkInputs, type Item, type Operation, type RequestOf } from './operation.ts';
 
@@ -9,6 +8,7 @@ export interface RewrapItem extends Item {
   /** `svc:v1:…` */
   readonly ciphertext?: string | undefined;
   readonly context?: string | undefined;
+  readonly associatedData?: string | undefined;
   /** The version to encrypt under; 0 selects the latest. */
   readonly keyVersion?: number | undefined;
   readonly nonce?: string | undefined;
@@ -20,7 +20,10 @@ export interface RewrapItem extends Item {
 
 export type RewrapRequest = RequestOf<RewrapItem>;
 
-/** Decrypts and encrypts again. The plaintext is never part of the reply; associated data is not supported. */
+/**
+ * Decrypts and encrypts again, with the same context and associated data: a caller without the right to encrypt cannot bind a plaintext to
+ * anything else. The plaintext is never part of the reply.
+ */
 export const rewrapOperation: Operation<RewrapRequest, RewrapItem, void, EncryptResult> = {
   name: 'rewrap',
   shared: (request) => checkInputs<RewrapItem>(request, isText(request.ciphertext), missingCiphertext),
@@ -32,7 +35,7 @@ export const rewrapOperation: Operation<RewrapRequest, RewrapItem, void, Encrypt
     const decryptPadding = paddingOf(key, opened, inItem(index, 'decrypt_'));
     const sealed = { paddingScheme: item.encryptPaddingScheme, hashAlgorithm: item.encryptHashAlgorithm };
     const encryptPadding = paddingOf(key, sealed, inItem(index, 'encrypt_'));
-    const shared = { associatedData: noBytes, context, nonce };
+    const shared = { associatedData: associatedDataOf(key, item.associatedData, index), context, nonce };
     const plaintext = await decryptText(tools, key, { ...shared, ciphertext: item.ciphertext ?? '', padding: decryptPadding });
     try {
       const version = versionFor('encryption', key, item.keyVersion);

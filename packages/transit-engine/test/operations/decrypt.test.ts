@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { base64, contextOne, decryptOne, encryptOne, fox, newEngine, refusalOf, rewrapOne } from '../fixtures.ts';
+import { aeadTypes, base64, contextOne, decryptOne, encryptOne, fox, newEngine, refusalOf, rewrapOne } from '../fixtures.ts';
 
 const noise = Buffer.alloc(48).toString('base64');
 
@@ -147,11 +147,65 @@ describe('rewrap', () => {
     expect((await rewrapOne(engine, 'k', { ciphertext })).ciphertext).to.not.equal(ciphertext);
   });
 
-  it('refuses ciphertexts with associated data', async () => {
+  for (const type of aeadTypes)
+    for (const settings of [{}, { derived: true }, { derived: true, convergentEncryption: true }])
+      it(`binds the new ciphertext to the same associated data: ${type} ${JSON.stringify(settings)}`, async () => {
+        const { engine } = newEngine();
+        await engine.createKey('k', { type, ...settings });
+        const bound = { associatedData: base64('bound data'), ...('derived' in settings && { context: contextOne }) };
+        const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, ...bound });
+        await engine.rotateKey('k');
+        const renewed = await rewrapOne(engine, 'k', { ciphertext, ...bound });
+        expect(renewed.keyVersion).to.equal(2);
+        expect(await decryptOne(engine, 'k', { ciphertext: renewed.ciphertext, ...bound })).to.deep.equal({ plaintext: fox });
+        const direct = await encryptOne(engine, 'k', { plaintext: fox, ...bound });
+        if ('convergentEncryption' in settings) expect(renewed).to.deep.equal(direct);
+        for (const associatedData of [undefined, '', base64('bound datA')])
+          for (const request of [{ ciphertext }, { ciphertext: renewed.ciphertext }]) {
+            const wrong = { ...request, ...bound, associatedData };
+            const refused = await refusalOf(decryptOne(engine, 'k', wrong));
+            expect(refused.message).to.contain('message authentication failed');
+            expect(await refusalOf(rewrapOne(engine, 'k', wrong))).to.deep.equal(refused);
+          }
+      });
+
+  it('takes the associated data of each item of a batch, and not that of another', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
-    const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, associatedData: base64('x') });
-    expect((await refusalOf(engine.ciphertexts.rewrap('k', { ciphertext }))).message).to.contain('authentication failed');
+    const items = await Promise.all(
+      ['one', 'two', ''].map(async (text) => {
+        const associatedData = base64(text);
+        return { associatedData, ciphertext: (await encryptOne(engine, 'k', { plaintext: fox, associatedData })).ciphertext };
+      }),
+    );
+    const rewrapped = async (asked: typeof items) => {
+      const reply = await engine.ciphertexts.rewrap('k', { items: asked });
+      return 'results' in reply ? reply.results : [];
+    };
+    for (const [at, result] of (await rewrapped(items)).entries()) {
+      if ('error' in result) throw new Error(result.error);
+      const { associatedData } = items[at] ?? {};
+      expect(await decryptOne(engine, 'k', { ciphertext: result.ciphertext, associatedData })).to.deep.equal({ plaintext: fox });
+    }
+    const exchanged = items.map(({ ciphertext }, at) => ({
+      ciphertext,
+      associatedData: items[(at + 1) % 3]?.associatedData ?? '',
+    }));
+    for (const result of await rewrapped(exchanged))
+      expect(result).to.deep.equal({ error: 'cipher: message authentication failed', reference: '' });
+  });
+
+  it('refuses associated data that is no base64, and on keys that are no AEAD', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('aes', {});
+    await engine.createKey('rsa', { type: 'rsa-2048' });
+    for (const [name, associatedData, message] of [
+      ['aes', '!!', 'unable to get associated_data/additional_data from factory[0]: illegal base64 data at input byte 0'],
+      ['rsa', fox, "'[0].associated_data' provided for non-AEAD cipher suite rsa-2048"],
+    ] as const) {
+      const { ciphertext } = await encryptOne(engine, name, { plaintext: fox });
+      expect((await refusalOf(rewrapOne(engine, name, { ciphertext, associatedData }))).message).to.equal(message);
+    }
   });
 
   for (const [request, message] of [

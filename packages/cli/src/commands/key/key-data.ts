@@ -16,11 +16,12 @@ interface CipherOptions extends Mounted {
   readonly hashAlgorithm?: string;
 }
 
-const contextOption = (command: Command): Command =>
-  mountOption(fieldOption(command)).option('--context <text>', 'context of a derived key: text or @file');
+const boundOptions = (command: Command): Command =>
+  mountOption(fieldOption(command))
+    .option('--context <text>', 'context of a derived key: text or @file')
+    .option('--associated-data <text>', 'additional authenticated data (AAD), required again to decrypt: text or @file');
 const cipherOptions = (command: Command): Command =>
-  contextOption(command)
-    .option('--associated-data <text>', 'additional authenticated data (AAD), required again to decrypt: text or @file')
+  boundOptions(command)
     .option('--padding-scheme <scheme>', 'padding scheme of an RSA key: oaep or pkcs1v15')
     .option('--hash-algorithm <name>', 'hash of OAEP, for an RSA key (default: sha2-256)');
 const keyVersionOption = (command: Command): Command =>
@@ -95,13 +96,12 @@ function cipherCommands(key: Command, { serverAction }: Runner): void {
       ),
     );
 
-  keyVersionOption(contextOption(key.command('rewrap')))
-    .addOption(new Option('--associated-data <text>').hideHelp())
+  keyVersionOption(boundOptions(key.command('rewrap')))
     .addOption(new Option('--padding-scheme <scheme>').hideHelp())
     .description('re-encrypt a ciphertext with the latest key version, without revealing the plaintext')
     .argument('<name>', 'name of the key')
     .argument('[ciphertext]', 'ciphertext, @file, or - for standard input (default)')
-    .option('--file <file>', 'rewrap JSON lines, each with ciphertext and, for a derived key, context in base64')
+    .option('--file <file>', 'rewrap JSON lines, each with ciphertext and, in base64, context and associated_data if it has them')
     .option('--out <file>', 'with --file: file to create; must not exist')
     .option('--resume', 'with --file: continue with <out>.part of an interrupted run')
     .action(
@@ -111,8 +111,8 @@ function cipherCommands(key: Command, { serverAction }: Runner): void {
           checkRewrapOptions(options);
           if (options.file !== undefined) {
             if (ciphertextArgument !== undefined) throw new StartError('use either a ciphertext or --file');
-            if (options.context !== undefined)
-              throw new StartError('--file takes no --context: give each line its context in base64');
+            if (options.context !== undefined || options.associatedData !== undefined)
+              throw new StartError('--file takes no --context and no --associated-data: give each line its own in base64');
             const { rewrapFile } = await import('./key-rewrap.ts');
             return rewrapFile(session, name, { ...options, file: options.file });
           }
@@ -247,12 +247,8 @@ function macCommands(key: Command, { serverAction }: Runner): void {
     );
 }
 
-/** Refuses options of the other cipher commands that rewrap has not, with the way that leads to the goal. */
-function checkRewrapOptions({ associatedData, paddingScheme }: CipherOptions): void {
-  if (associatedData !== undefined)
-    throw new StartError(
-      'a ciphertext with associated data cannot be rewrapped: decrypt it and encrypt it again, both with --associated-data',
-    );
+/** Refuses an option of the other cipher commands that rewrap has not, with the way that leads to the goal. */
+function checkRewrapOptions({ paddingScheme }: CipherOptions): void {
   if (paddingScheme !== undefined)
     throw new StartError('rewrap takes two padding schemes: use transitd write on the rewrap path to set them');
 }
