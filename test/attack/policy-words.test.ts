@@ -32,7 +32,12 @@ describe('keywords in policies', () => {
     const required = 'path "transit/keys" { capabilities = ["list"] pagination_limit = 2 required_parameters = ["limit"] }';
     expect([await list(required), await list(required, '&limit=2')]).to.deep.equal([403, ['a', 'b']]);
     const everywhere = await tokenWith(server, 'path "*" { capabilities = ["list"] pagination_limit = 2 }');
-    expect((await server.call('GET', 'sys/policies/acl?list=true', undefined, everywhere)).status).to.equal(403);
+    for (const query of ['', '&limit=2', '&limit=max'])
+      expect(
+        (await server.call('GET', `sys/policies/acl?list=true${query}`, undefined, everywhere)).at('data.keys'),
+        query,
+      ).to.have.length(2);
+    expect((await server.call('GET', 'sys/policies/acl?list=true&limit=3', undefined, everywhere)).status).to.equal(403);
 
     const past = 'path "transit/keys/*" { capabilities = ["read"] expiration = "2001-01-01T00:00:00Z" }';
     const future = past.replace('2001', '2999');

@@ -1,5 +1,6 @@
 import type { SendRequest } from './connection.ts';
 import type { Envelope, Issued, Written } from './envelope.ts';
+import { inPage, type Page } from './pages.ts';
 import { below } from './paths.ts';
 
 export interface TokenRequest {
@@ -83,12 +84,12 @@ export class TokenCalls {
     return this.#send('POST', 'auth/token/revoke-orphan', { token });
   }
 
-  accessors(): Promise<Envelope<{ readonly keys: readonly string[] }>> {
-    return this.#send('LIST', 'auth/token/accessors');
+  accessors(page: Page = {}): Promise<Envelope<{ readonly keys: readonly string[] }>> {
+    return this.#send('LIST', 'auth/token/accessors', undefined, inPage(page));
   }
 
-  roles(): Promise<Envelope<{ readonly keys: readonly string[] }>> {
-    return this.#send('LIST', 'auth/token/roles');
+  roles(page: Page = {}): Promise<Envelope<{ readonly keys: readonly string[] }>> {
+    return this.#send('LIST', 'auth/token/roles', undefined, inPage(page));
   }
 
   role(name: string): Promise<Envelope<Readonly<Record<string, unknown>>>> {

@@ -14,6 +14,7 @@ export {
   type FileHeader,
   fileHeaderBytesMax,
 } from './file-header.ts';
+export { inPage, type Page } from './pages.ts';
 export { type Path, PathError } from './paths.ts';
 export { DamagedStream, dataKeyBytes, fileParameters, SegmentCipher, type SegmentParameters } from './segment-cipher.ts';
 export type * from './sys.ts';

@@ -1,5 +1,6 @@
 import type { Download, SendRequest, Streamed } from './connection.ts';
 import type { Envelope, RootGeneration, Written } from './envelope.ts';
+import { inPage, type Page } from './pages.ts';
 import { below } from './paths.ts';
 import { FeatureLevelCalls } from './sys-feature-level.ts';
 import { RaftCalls } from './sys-raft.ts';
@@ -294,8 +295,8 @@ export class SysCalls {
     return this.#send('DELETE', below('sys/auth', ...below(path)));
   }
 
-  policies(): Promise<Envelope<{ readonly keys: readonly string[] }>> {
-    return this.#send('LIST', 'sys/policies/acl');
+  policies(page: Page = {}): Promise<Envelope<{ readonly keys: readonly string[] }>> {
+    return this.#send('LIST', 'sys/policies/acl', undefined, inPage(page));
   }
 
   policy(name: string): Promise<Envelope<{ readonly name: string; readonly policy: string }>> {

@@ -1,5 +1,6 @@
 import type { SendRequest } from './connection.ts';
 import type { Envelope, Written } from './envelope.ts';
+import { inPage, type Page } from './pages.ts';
 import { below } from './paths.ts';
 
 /** A key in responses. */
@@ -108,8 +109,8 @@ export class TransitCalls {
     return [...this.#mount, ...segments];
   }
 
-  keys(): Promise<Envelope<{ readonly keys: readonly string[] }>> {
-    return this.#send('LIST', this.#at('keys'));
+  keys(page: Page = {}): Promise<Envelope<{ readonly keys: readonly string[] }>> {
+    return this.#send('LIST', this.#at('keys'), undefined, inPage(page));
   }
 
   key(name: string): Promise<Envelope<Key>> {
@@ -136,13 +137,14 @@ export class TransitCalls {
     return this.#send('DELETE', this.#at('keys', name));
   }
 
-  /** Exports a key. @param kind - such as `encryption-key`, `public-key` */
+  /** Exports a key. @param kind - such as `encryption-key`, `public-key` @param format - `raw`, `der`, `pem` or `jwk` */
   exportKey(
     name: string,
     kind: string,
-    version?: string,
+    { version, format }: { readonly version?: string | undefined; readonly format?: string | undefined } = {},
   ): Promise<Envelope<{ name: string; keys: Readonly<Record<string, string>> }>> {
-    return this.#send('GET', this.#at('export', kind, name, ...(version === undefined ? [] : [version])));
+    const path = this.#at('export', kind, name, ...(version === undefined ? [] : [version]));
+    return this.#send('GET', path, undefined, format === undefined ? {} : { query: { format } });
   }
 
   wrappingKey(): Promise<Envelope<{ readonly public_key: string }>> {

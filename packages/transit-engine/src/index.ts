@@ -62,7 +62,7 @@ export { saltLengthNamed } from './operations/signature-settings.ts';
 export type { Signing } from './operations/signing.ts';
 export type { VerifyRequest, VerifyResult } from './operations/verify.ts';
 export type { WrappedKey, WrapRequest } from './transfers/byok-export.ts';
-export type { ExportRequest, KeyExport } from './transfers/key-export.ts';
+export { type ExportRequest, exportFormats, type KeyExport } from './transfers/key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './transfers/key-import.ts';
 export type { KeyTransfers, RestoreRequest } from './transfers/key-transfers.ts';
 export type { ReadRecords } from './transfers/salvage.ts';

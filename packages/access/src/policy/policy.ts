@@ -45,7 +45,7 @@ const mistakesMax = 10;
 /** Reads the rules of a policy. @throws PolicyMistake, PolicyMistakes */
 export function* readPolicy(document: Document): Steps<ParsedPolicy> {
   const rules: PathRule[] = [];
-  const found: Noticed = { templates: 0, pages: 0, temporary: 0, inVain: new Set() };
+  const found: Noticed = { templates: 0, temporary: 0, inVain: new Set() };
   const mistakes: PolicyMistake[] = [];
   let blocks = 0;
   for (const { name, at, value } of document.members.filter(isGiven)) {
@@ -70,7 +70,6 @@ export function* readPolicy(document: Document): Steps<ParsedPolicy> {
 /** Numbers of rules with features that work differently here than in Vault and OpenBao, and the words from `grantsNothing`. */
 interface Noticed {
   templates: number;
-  pages: number;
   temporary: number;
   readonly inVain: Set<string>;
 }
@@ -82,13 +81,11 @@ const grantsNothing: ReadonlyMap<string, string> = new Map([
   ['subscribe', 'there are no event notifications'],
 ]);
 
-function noticesOf({ templates, pages, temporary, inVain }: Noticed): string[] {
+function noticesOf({ templates, temporary, inVain }: Noticed): string[] {
   return [
     templates > 0 &&
       `${templates} of its paths have a template such as {{identity.entity.id}}: tokens have no identity here, so they match no request`,
     ...[...inVain].sort().map((word) => `the capability ${word} grants nothing: ${grantsNothing.get(word)}`),
-    pages > 0 &&
-      'pagination_limit limits lists that have the parameter limit, such as that of keys; other lists on its path are refused',
     temporary > 0 && `${temporary} of its rules have an expiration: after it, the rule is ignored, even if it is a denial`,
   ].filter((notice) => notice !== false);
 }
@@ -202,7 +199,6 @@ function readRule({ at, members }: Document, found: Noticed, mistakes: PolicyMis
     }
   }
   const { capabilities, deny, required, allowed, denied, min, max, pageMax, expiresMs } = draft;
-  found.pages += Number(pageMax > 0);
   found.temporary += Number(expiresMs > 0);
   if (max !== 0 && max < min) mistakes.push(new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl'));
   const free =

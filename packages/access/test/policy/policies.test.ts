@@ -40,7 +40,6 @@ describe('Policies', () => {
       'path "a" { capabilities = ["subscribe"] subscribe_event_types = ["kv*"] }',
       /^the capability subscribe grants nothing: there are no event notifications$/,
     ],
-    ['path "a" { capabilities = ["list"] pagination_limit = 5 }', /^pagination_limit limits lists/],
     ['path "a" { capabilities = ["read"] expiration = "2030-01-31T12:00:00Z" }', /^1 of its rules have an expiration/],
     ['path "a/{{identity.entity.id}}/*" { capabilities = ["read"] }', /^1 of its paths have a template/],
     ['path "//a" { capabilities = ["read"] }', /^1 of its paths have an empty segment/],

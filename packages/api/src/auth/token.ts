@@ -24,6 +24,7 @@ import {
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
+import { namesReply, pageFields } from '../operation/pages.ts';
 import { authJson, shownToken, tokenReply } from '../operation/token-json.ts';
 
 const tokenOperation = operationsOn((context: GatewayContext) => context);
@@ -205,8 +206,8 @@ const revokeAccessor = tokenOperation(
 const accessors = tokenOperation(
   'token-accessors',
   'list',
-  { about: 'List the accessors of all tokens', answers: answers.names, sudo: true },
-  async ({ services }) => dataReply({ keys: await services.registry.accessors() }),
+  { about: 'List the accessors of all tokens', takes: pageFields, answers: answers.names, sudo: true },
+  async ({ services }, { values }) => namesReply(await services.registry.accessors(), values),
 );
 
 /** Limits of one call. The node's background maintenance deletes the rest. */

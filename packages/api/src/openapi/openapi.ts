@@ -181,9 +181,9 @@ const parameter = (name: string, place: 'path' | 'query', field: Field | undefin
 };
 
 /** Returns the members that a LIST adds to the entry of the GET at the same path. */
-const listVariant = ({ described }: Placed): object => ({
-  parameters: [listParameter(false)],
-  description: `With \`list=true\`: ${described.about}.`,
+const listVariant = (placed: Placed): object => ({
+  parameters: [...parametersOf({ ...placed, verb: 'GET' }), listParameter(false)],
+  description: `With \`list=true\`: ${placed.described.about}.`,
 });
 
 function requestBodyOf({ verb, params, operation, described: { takes = {} } }: Placed): object {

@@ -2,7 +2,6 @@ import type { Capability, Principal } from '@transitd/access';
 import {
   type Body,
   credential,
-  dataReply,
   type FieldSchema,
   type Fields,
   fields,
@@ -261,9 +260,6 @@ export function found<T>(value: T | undefined): T {
   if (value === undefined) throw new RequestError('not_found', '');
   return value;
 }
-
-/** Returns the reply with names; no names are answered as a missing record. @throws RequestError `not_found` */
-export const namesReply = (keys: readonly string[]): Reply => dataReply({ keys: found(keys.length === 0 ? undefined : keys) });
 
 /** Returns the empty schema, for operations that declare no fields. */
 export const none = <S extends FieldSchema>(): S => ({}) as S;

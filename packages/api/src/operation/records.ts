@@ -1,15 +1,7 @@
 import { dataReply, type FieldSchema, type Fields, type JsonSchema, pathText } from '@transitd/http';
 import * as answers from './answers.ts';
-import {
-  type Context,
-  found,
-  guarded,
-  namesReply,
-  type OperationDescription,
-  type Result,
-  type Route,
-  type TypedCall,
-} from './operation.ts';
+import { type Context, found, guarded, type OperationDescription, type Result, type Route, type TypedCall } from './operation.ts';
+import { namesReply, pageFields } from './pages.ts';
 
 /** A kind of record that callers read, list, write and delete by name. */
 export interface RecordKind<C, S extends FieldSchema> {
@@ -46,11 +38,11 @@ export function recordOperations<C, S extends FieldSchema>({ noun, takes, shown,
       answers: answers.data(shown),
       run: async (context, { values }) => dataReply(found(await kind.find(context, values.name))),
     }),
-    list: handler<C, Record<never, never>>({
+    list: handler<C, typeof pageFields>({
       about: `List ${noun} names`,
-      takes: {},
+      takes: pageFields,
       answers: answers.names,
-      run: async (context) => namesReply(await kind.list(context)),
+      run: async (context, { values }) => namesReply(await kind.list(context), values),
     }),
     write: handler<C, typeof name & S>({
       about: `Create a ${noun}, or update the given fields of an existing one`,

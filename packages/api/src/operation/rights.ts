@@ -86,13 +86,12 @@ function grants(
 
 /**
  * Limits a list to the page size that the caller's policies allow. Returns other calls unchanged. Returns undefined if the call asks for a
- * larger page, or if the policies limit the page size and the operation does not support `limit`.
+ * larger page.
  */
-export function withinPage(principal: Principal, { takes }: GuardedOperation, call: Call): Call | undefined {
+export function withinPage(principal: Principal, call: Call): Call | undefined {
   if (call.verb !== 'LIST') return call;
   const pages = [call.path, call.written].flatMap((path) => pageAllowed(principal, path) ?? []);
   if (pages.length === 0) return call;
-  if (takes?.['limit'] === undefined) return undefined;
   const max = Math.min(...pages.map((page) => page.max));
   const requested = call.body['limit'] ?? undefined;
   if (requested === undefined && pages.some(({ isRequired }) => isRequired)) return undefined;

@@ -269,7 +269,7 @@ export async function authorize(
   if (principal !== undefined && principal.record.usesLeft !== 0) principal = await services.registry.spend(principal);
   if (principal === undefined) throw permissionDenied();
   const may = mayRun(principal, operation, call, namePlace);
-  const granted = (may instanceof Promise ? await may : may) && withinPage(principal, operation, call);
+  const granted = (may instanceof Promise ? await may : may) && withinPage(principal, call);
   if (granted === false || granted === undefined) throw permissionDenied();
   return { principal, granted };
 }

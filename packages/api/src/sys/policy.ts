@@ -16,7 +16,8 @@ import {
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { checkGivenPaths } from '../operation/given-paths.ts';
-import { type Context, guarded, operationsOn, type Params, type Route } from '../operation/operation.ts';
+import { type Context, guarded, operationsOn, type Params, type Route, type TypedCall } from '../operation/operation.ts';
+import { namesReply, pageFields, pageOf } from '../operation/pages.ts';
 import { policySpellings } from '../operation/spellings.ts';
 
 const policyOperation = operationsOn(({ services }: Context) => services.policies);
@@ -73,18 +74,22 @@ const readOld = policyOperation(
   async (policies, { values: { name } }) => topLevelDataReply({ name, rules: await policies.read(name) }),
 );
 
-async function listTwice(policies: Policies): Promise<Reply> {
-  const keys = await policies.list();
+async function listTwice(policies: Policies, { values }: TypedCall<typeof pageFields>): Promise<Reply> {
+  const keys = pageOf(await policies.list(), values);
   return topLevelDataReply({ keys, policies: keys });
 }
 
 const listed = {
   about: 'List policy names',
+  takes: pageFields,
   answers: answers.topLevelData(object({ keys: list(string), policies: list(string) })),
 };
 
-const listAcl = policyOperation('policy-list', 'list', { about: 'List policy names', answers: answers.names }, async (policies) =>
-  dataReply({ keys: await policies.list() }),
+const listAcl = policyOperation(
+  'policy-list',
+  'list',
+  { about: 'List policy names', takes: pageFields, answers: answers.names },
+  async (policies, { values }) => namesReply(await policies.list(), values),
 );
 
 /** Each path is compared with all rules of the policy. */

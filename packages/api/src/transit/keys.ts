@@ -17,6 +17,7 @@ import { cmacBytesMin, defaultKeyType, isKeyName, type KeyAnswer, keyTypeNames, 
 import { data, names, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
 import { type GatewayContext, inGateway, operationsOn, type Params, type Route } from '../operation/operation.ts';
+import { pageFields } from '../operation/pages.ts';
 import { keyTypeSpellings, parameterSetSpellings } from '../operation/spellings.ts';
 import { setIn, wholeMacBytes, withoutEffect } from './data-fields.ts';
 import { keyJson, keySchema } from './key-json.ts';
@@ -141,7 +142,7 @@ const list = keyOperation(
   'list',
   {
     about: 'List key names',
-    takes: { after: text('Return only names after this one'), limit: int('Maximum number of names; 0 for all', { min: 0 }) },
+    takes: pageFields,
     answers: names,
   },
   async (engine, { values: { after, limit } }) => {

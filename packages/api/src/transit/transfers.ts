@@ -13,7 +13,7 @@ import {
   text,
   writtenReply,
 } from '@transitd/http';
-import { isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
+import { exportFormats, isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
 import { data, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
 import type { GuardedOperation, Params, Route } from '../operation/operation.ts';
@@ -100,11 +100,12 @@ const exportKey = keyOperation(
       key_type: pathText('Part of the key to export', { oneOf: exportTypes }),
       name: keyName,
       version: versionAsked,
+      format: text('Format; by default, that of the key type', { oneOf: exportFormats }),
     },
     answers: exported,
   },
-  async ({ transfers }, { values: { key_type: exportType, name, version }, params: { mount } }, { principal }) => {
-    const exported = await transfers.exportKey(name, { exportType, version });
+  async ({ transfers }, { values: { key_type: exportType, name, version, format }, params: { mount } }, { principal }) => {
+    const exported = await transfers.exportKey(name, { exportType, version, format });
     try {
       checkVersions(principal, `${mount}/export/${exportType}/${name}`, exported);
       return dataReply(exportJson(exported));

@@ -1,9 +1,10 @@
+import { inPage, type Page } from '@transitd/client';
 import { StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import { secretFrom } from '../terminal/input.ts';
 import { membersOf } from '../terminal/members.ts';
-import { serverOptions, wrapOption } from '../terminal/options.ts';
+import { pageOptions, serverOptions, wrapOption } from '../terminal/options.ts';
 
 interface ResponseOptions {
   readonly field?: string;
@@ -50,17 +51,15 @@ export function writeCommand(program: Command, { serverAction }: Runner): void {
 
 /** `list`: LIST on a path. */
 export function listCommand(program: Command, { serverAction }: Runner): void {
-  wrapOption(program.command('list'))
+  pageOptions(wrapOption(program.command('list')))
     .description('list the names below a path')
     .argument('<path>', 'path below /v1/, for example transit/keys')
     .action(
-      serverAction(async ({ client, output }, path: string, options: ResponseOptions) => {
-        const answer = await client.request<{ data?: { keys?: readonly string[] } }>(
-          'LIST',
-          path,
-          undefined,
-          wrapRequest(options),
-        );
+      serverAction(async ({ client, output }, path: string, options: ResponseOptions & Page) => {
+        const answer = await client.request<{ data?: { keys?: readonly string[] } }>('LIST', path, undefined, {
+          ...wrapRequest(options),
+          ...inPage(options),
+        });
         const keys = answer.data?.keys;
         if (keys === undefined || options.field !== undefined) return output.answer(answer, options);
         output.warnings(answer);

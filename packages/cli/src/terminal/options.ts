@@ -40,6 +40,12 @@ export const fieldOption = (command: Command): Command =>
 export const wrapOption = (command: Command): Command =>
   fieldOption(command).option('--wrap-ttl <duration>', 'wrap the response for this long and print the wrapping token');
 
+/** Adds the options of commands that list names. */
+export const pageOptions = (command: Command): Command =>
+  command
+    .option('--after <name>', 'list only names after this one')
+    .option('--limit <count>', 'list at most this many names (default: all)', wholeNumber);
+
 /** Adds the option of commands that ask on a terminal before they delete something for good. */
 export const yesOption = (command: Command): Command => command.option('-y, --yes', 'do not ask for confirmation');
 

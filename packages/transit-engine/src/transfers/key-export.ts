@@ -1,6 +1,7 @@
+import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
 import { nextTurn } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
-import { noBytes } from '../algorithms/aead.ts';
+import { printableName } from '../formats/printable-name.ts';
 import { publicPemOf } from '../key-pairs/key-formats.ts';
 import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
 import type { StoredKey } from '../keys/key.ts';
@@ -11,12 +12,18 @@ import { type NumberedVersion, versionsBetween } from '../keys/stored-versions.t
 import { wipeSecrets } from '../keys/version-record.ts';
 import { TransitError } from '../values/errors.ts';
 
+/** The formats of exported keys: bytes, DER and PEM (PKCS#8, SubjectPublicKeyInfo), and JSON Web Keys (RFC 7517). */
+export const exportFormats = ['raw', 'der', 'pem', 'jwk'] as const;
+type Format = (typeof exportFormats)[number];
+
 /** A request to export key material. */
 export interface ExportRequest {
   /** `encryption-key`, `signing-key`, `hmac-key`, `cmac-key`, `public-key` or `certificate-chain`. */
   readonly exportType: string;
   /** `latest`, `n` or `vn`; all usable versions when absent. */
   readonly version?: string | undefined;
+  /** One of {@link exportFormats}; the usual one of the part when absent or empty. */
+  readonly format?: string | undefined;
 }
 
 /** Exported versions. The caller wipes them after use. */
@@ -40,9 +47,12 @@ export interface ExportedVersion extends Exported {
 /** Copies the exported part of a version. */
 type Part = (version: NumberedVersion) => Exported;
 
+/** A part in each of its formats. */
+type Forms = { readonly [Name in Format]?: Part } & { readonly usual: Part };
+
 interface ExportKind {
   /** Returns undefined for types without this part. */
-  readonly partOf: (type: KeyType) => Part | undefined;
+  readonly formsOf: (type: KeyType) => Forms | undefined;
   readonly unsupported: (type: KeyType) => string;
   /** Whether the part is public, so that every key may export it. */
   readonly isPublic: boolean;
@@ -50,43 +60,78 @@ interface ExportKind {
 
 const raw = (bytes: Uint8Array): Exported => ({ form: 'base64', material: Uint8Array.from(bytes) });
 const text = (content: string): Exported => ({ form: 'text', material: Buffer.from(content) });
-const material: Part = (version) => raw(version.material);
-const hmacSecret: Part = (version) => raw(version.hmacSecret);
+const jwk = (key: KeyObject): Exported => text(JSON.stringify(key.export({ format: 'jwk' })));
+
+function symmetric(bytesOf: (version: NumberedVersion) => Uint8Array): Forms {
+  const bytes: Part = (version) => raw(bytesOf(version));
+  return { usual: bytes, raw: bytes, jwk: (version) => jwk(createSecretKey(bytesOf(version))) };
+}
+
+const material = symmetric((version) => version.material);
+const hmacSecret = symmetric((version) => version.hmacSecret);
+
+/** Makes a part from one half of a key pair. */
+type PartOfHalf = (exported: (half: Uint8Array) => Exported) => Part;
 
 /** Empty if only the public half is known. */
-const privateHalf =
-  ({ exported }: KeyPairScheme): Part =>
-  (version) =>
-    version.material.length === 0 ? text('') : { form: exported.form, material: exported.of(version.material) };
+const ofPrivateHalf: PartOfHalf = (exported) => (version) =>
+  version.material.length === 0 ? text('') : exported(version.material);
+/** Empty for a symmetric managed key. */
+const ofPublicHalf: PartOfHalf = (exported) => (version) =>
+  version.publicKey === undefined ? text('') : exported(version.publicKey);
 
-const publicHalf =
-  (scheme: KeyPairScheme): Part =>
-  ({ publicKey = noBytes }) =>
-    text((scheme.exported.publicText ?? scheme.publicText)(publicKey));
+/** Returns the formats of a half that has a native handle. */
+const nativeForms = (part: PartOfHalf, type: 'pkcs8' | 'spki', handle: (half: Uint8Array) => KeyObject) => ({
+  der: part((half) => ({ form: 'base64', material: handle(half).export({ type, format: 'der' }) })),
+  pem: part((half) => text(handle(half).export({ type, format: 'pem' }).toString())),
+  jwk: part((half) => jwk(handle(half))),
+});
 
-/** Empty for a symmetric key. */
-const managedPublicHalf: Part = ({ publicKey }) => text(publicKey === undefined ? '' : publicPemOf(publicKey));
+function privateHalf({ exported, certified }: KeyPairScheme): Forms {
+  const usual = ofPrivateHalf((half) => ({ form: exported.form, material: exported.of(half) }));
+  return {
+    usual,
+    ...(exported.form === 'base64' && { raw: usual }),
+    ...(certified && nativeForms(ofPrivateHalf, 'pkcs8', certified.privateKey)),
+  };
+}
 
-const certificateChain: Part = (version) => {
+function publicHalf({ exported, certified, publicText }: KeyPairScheme): Forms {
+  const usual = ofPublicHalf((half) => text((exported.publicText ?? publicText)(half)));
+  return {
+    usual,
+    ...(exported.form === 'base64' && { raw: usual }),
+    ...(certified && nativeForms(ofPublicHalf, 'spki', certified.publicKey)),
+  };
+}
+
+const spkiHandle = (spki: Uint8Array): KeyObject => createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' });
+const managedPublicHalf: Forms = {
+  usual: ofPublicHalf((half) => text(publicPemOf(half))),
+  ...nativeForms(ofPublicHalf, 'spki', spkiHandle),
+};
+
+const chain: Part = (version) => {
   if (version.certificateChain !== undefined) return text(version.certificateChain);
   throw refusal('selected key version does not have a certificate chain imported');
 };
+const certificateChain: Forms = { usual: chain, pem: chain };
 
 const kinds: ReadonlyMap<string, ExportKind> = new Map<string, ExportKind>([
   [
     'encryption-key',
     {
-      partOf: ({ aead, keyPair, supportsEncryption }) =>
+      formsOf: ({ aead, keyPair, supportsEncryption }) =>
         aead ? material : keyPair && supportsEncryption ? privateHalf(keyPair) : undefined,
       unsupported: () => 'encryption not supported for the key',
       isPublic: false,
     },
   ],
-  ['cmac-key', { partOf: ({ cmac }) => cmac && material, unsupported: () => 'CMAC not supported for the key', isPublic: false }],
+  ['cmac-key', { formsOf: ({ cmac }) => cmac && material, unsupported: () => 'CMAC not supported for the key', isPublic: false }],
   [
     'hmac-key',
     {
-      partOf: ({ materialIsHmacSecret }) => (materialIsHmacSecret ? material : hmacSecret),
+      formsOf: ({ materialIsHmacSecret }) => (materialIsHmacSecret ? material : hmacSecret),
       unsupported: () => 'HMAC not supported for the key',
       isPublic: false,
     },
@@ -94,7 +139,7 @@ const kinds: ReadonlyMap<string, ExportKind> = new Map<string, ExportKind>([
   [
     'signing-key',
     {
-      partOf: ({ keyPair }) => keyPair && privateHalf(keyPair),
+      formsOf: ({ keyPair }) => keyPair && privateHalf(keyPair),
       unsupported: () => 'signing not supported for the key',
       isPublic: false,
     },
@@ -102,7 +147,7 @@ const kinds: ReadonlyMap<string, ExportKind> = new Map<string, ExportKind>([
   [
     'public-key',
     {
-      partOf: ({ keyPair, managed }) => (managed ? managedPublicHalf : keyPair && publicHalf(keyPair)),
+      formsOf: ({ keyPair, managed }) => (managed ? managedPublicHalf : keyPair && publicHalf(keyPair)),
       unsupported: ({ name }) => `unknown key type ${name} for export type public-key`,
       isPublic: true,
     },
@@ -110,30 +155,35 @@ const kinds: ReadonlyMap<string, ExportKind> = new Map<string, ExportKind>([
   [
     'certificate-chain',
     {
-      partOf: ({ keyPair }) => keyPair && certificateChain,
+      formsOf: ({ keyPair }) => keyPair && certificateChain,
       unsupported: () => 'certificate chain not supported for keys that do not support signing',
       isPublic: true,
     },
   ],
 ]);
 
-/** @throws TransitError `invalid_request` for an unknown export type */
-export function checkExportType(exportType: string): void {
+/** @throws TransitError `invalid_request` for an unknown export type or format */
+export function checkExport({ exportType, format = '' }: ExportRequest): void {
   kindOf(exportType);
+  if (format !== '' && !isFormat(format)) throw refusal(`invalid format: ${printableName(format)}`);
 }
+
+const isFormat = (format: string): format is Format => exportFormats.some((each) => each === format);
 
 /** @throws TransitError `invalid_request` */
 export async function exportKey(
   store: Store,
   paths: Paths,
   { name, record }: StoredKey,
-  { exportType, version }: ExportRequest,
+  { exportType, version, format = '' }: ExportRequest,
 ): Promise<KeyExport> {
   const kind = kindOf(exportType);
   if (!record.exportable && !kind.isPublic) throw refusal('private key material is not exportable');
   const type = keyType(record.type);
-  const part = kind.partOf(type);
-  if (part === undefined) throw refusal(kind.unsupported(type));
+  const forms = kind.formsOf(type);
+  if (forms === undefined) throw refusal(kind.unsupported(type));
+  const part = isFormat(format) ? forms[format] : forms.usual;
+  if (part === undefined) throw refusal(withoutFormat(exportType, type, forms, format));
   const versions = await versionsBetween(store, paths, record, requestedVersions(version, record));
   const exported: ExportedVersion[] = [];
   try {
@@ -160,6 +210,11 @@ export function requestedVersions(
 ): { readonly first: number; readonly last: number } {
   const first = version === undefined ? record.minDecryptionVersion : requestedVersion(version, record);
   return { first, last: version === undefined ? latestUsable(record) : first };
+}
+
+function withoutFormat(exportType: string, type: KeyType, forms: Forms, format: string): string {
+  const others = exportFormats.filter((each) => forms[each] !== undefined);
+  return `${exportType} of key type ${apiNameOf(type)} has no format ${format}: use ${others.join(' or ')}`;
 }
 
 function kindOf(exportType: string): ExportKind {

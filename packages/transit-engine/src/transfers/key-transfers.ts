@@ -17,7 +17,7 @@ import { commitAndWipe } from '../values/secrets.ts';
 import { backupSteps, decodeBackup } from './backup.ts';
 import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
 import { versionsMax } from './key-backup.ts';
-import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
+import { checkExport, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
 import {
   checkImported,
   type ImportKeyRequest,
@@ -169,7 +169,7 @@ export class KeyTransfers {
 
   /** @throws TransitError `not_found`, `invalid_request` */
   async exportKey(name: string, request: ExportRequest): Promise<KeyExport> {
-    checkExportType(request.exportType);
+    checkExport(request);
     const { store, paths, changes, keys } = this.#parts;
     // Under the key's lock, so that all versions are read in one state of the key.
     return changes.run(name, async () => {

@@ -23,7 +23,8 @@ import {
 import * as answers from '../../operation/answers.ts';
 import { type AuthMethod, login, methodHandler, methodOperation } from '../../operation/auth-method.ts';
 import { propertiesIn } from '../../operation/kept-fields.ts';
-import { found, namesReply } from '../../operation/operation.ts';
+import { found } from '../../operation/operation.ts';
+import { namesReply, pageFields } from '../../operation/pages.ts';
 import { shown, timeText } from '../../operation/shown.ts';
 import { cidrs } from '../../operation/spellings.ts';
 import { AppRoles } from './logins.ts';
@@ -114,9 +115,9 @@ const customSecretId = createSecretId({ ...secretIdFields, secret_id: credential
 
 const listSecretIds = methodHandler({
   about: 'List accessors of secret IDs',
-  takes: { name },
+  takes: { name, ...pageFields },
   answers: answers.names,
-  run: async ({ method, mount }: Here, { values }) => namesReply(await method.secretIdAccessors(mount, values.name)),
+  run: async ({ method, mount }: Here, { values }) => namesReply(await method.secretIdAccessors(mount, values.name), values),
 });
 
 const shownSecret = shown<SecretId>({

@@ -1,10 +1,18 @@
-import type { KeyConfig, KeyRequest } from '@transitd/client';
+import type { KeyConfig, KeyRequest, Page } from '@transitd/client';
 import { StartError } from '@transitd/process';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Runner } from '../../runner/runner.ts';
 import { confirmLoss } from '../../terminal/confirm.ts';
 import { secretFrom } from '../../terminal/input.ts';
-import { fieldOption, type Mounted, mountOption, serverOptions, wholeNumber, yesOption } from '../../terminal/options.ts';
+import {
+  fieldOption,
+  type Mounted,
+  mountOption,
+  pageOptions,
+  serverOptions,
+  wholeNumber,
+  yesOption,
+} from '../../terminal/options.ts';
 import { keyDataCommands } from './key-data.ts';
 import { keyFileCommands } from './key-file.ts';
 import { keyTransferCommands } from './key-transfer.ts';
@@ -45,11 +53,11 @@ export function keyCommands(program: Command, runner: Runner): void {
 
 /** Lists, creates and shows keys. */
 function namedKeyCommands(key: Command, { serverAction }: Runner): void {
-  mountOption(serverOptions(key.command('list')))
+  pageOptions(mountOption(serverOptions(key.command('list'))))
     .description('list the key names')
     .action(
-      serverAction(async ({ client, output }, { mount }: Mounted) =>
-        output.names((await client.transit(mount).keys()).data.keys),
+      serverAction(async ({ client, output }, { mount, ...page }: Mounted & Page) =>
+        output.names((await client.transit(mount).keys(page)).data.keys),
       ),
     );
 
@@ -145,11 +153,27 @@ function copyCommands(key: Command, { serverAction }: Runner): void {
     .argument('<kind>', 'encryption-key, signing-key, hmac-key, cmac-key, public-key or certificate-chain')
     .argument('<name>', 'name of the key')
     .argument('[version]', 'key version (default: all)')
+    .addOption(
+      new Option('--encoding <encoding>', 'raw or der in base64, pem, or jwk (default: by key type)').choices([
+        'raw',
+        'der',
+        'pem',
+        'jwk',
+      ]),
+    )
     .action(
-      serverAction(async ({ client, output }, kind: string, name: string, version: string | undefined, { mount }: Mounted) => {
-        const answer = await client.transit(mount).exportKey(name, kind, version);
-        output.rows(Object.entries(answer.data.keys), answer);
-      }),
+      serverAction(
+        async (
+          { client, output },
+          kind: string,
+          name: string,
+          version: string | undefined,
+          { mount, encoding: format }: Mounted & { encoding?: string },
+        ) => {
+          const answer = await client.transit(mount).exportKey(name, kind, { version, format });
+          output.rows(Object.entries(answer.data.keys), answer);
+        },
+      ),
     );
 
   mountOption(serverOptions(key.command('backup')))
