@@ -1,22 +1,47 @@
-// `node bench/compare.ts --with FOLDER [--row encrypt-32b] [--rounds 30] [--seconds 1.5]`: processor time per request of this checkout,
-// compared with another one (installed) and, to show the noise, with itself. Prints Markdown. See docs/benchmarks.md.
+// `node bench/compare.ts --with FOLDER [--row encrypt-32b] [--nodes 3] [--rounds 30] [--seconds 1.5]`: processor time per request of this
+// checkout, compared with another one (installed) and, to show the noise, with itself. Prints Markdown. See docs/benchmarks.md.
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { runCommand } from './command.ts';
 import { type Ratio, ratioOf } from './compare/ratio.ts';
 import type { ApiServer } from './http/api-server.ts';
 import { Generator } from './http/generator.ts';
+import { startNodes } from './http/own-cluster.ts';
 import { OwnProcesses } from './http/own-processes.ts';
 import { allRows, selectRows } from './http/rows.ts';
+import { median } from './http/summary.ts';
 
 const usage = `node bench/compare.ts --with FOLDER [options]
 
-  --with FOLDER   another checkout with its dependencies installed
-  --row NAME      a row of npm run bench; default encrypt-32b
-  --rounds N      runs of each server, in turns; default 30
-  --seconds N     length of one run; default 1.5`;
+  --with FOLDER     another checkout with its dependencies installed
+  --row NAME        a row of npm run bench; default encrypt-32b
+  --nodes N         compares clusters of N nodes, through the active node; default 1
+  --connections N   default 16
+  --rounds N        runs of each server, in turns; default 30
+  --seconds N       length of one run; default 1.5`;
 
-const connections = 16;
+interface Comparison {
+  readonly folder: string;
+  readonly row: string;
+  readonly nodes: number;
+  readonly connections: number;
+  readonly rounds: number;
+  readonly seconds: number;
+}
+
+/** Processor time per request of each node of a cluster in µs, the active one first. */
+type NodeTimes = readonly number[];
+
+/** The nodes whose time is compared. */
+interface Part {
+  readonly name: string;
+  readonly of: (times: NodeTimes) => number;
+}
+
+const sum = (times: NodeTimes): number => times.reduce((total, us) => total + us, 0);
+const whole: Part = { name: 'processor time per request', of: sum };
+const active: Part = { name: 'of the active node', of: ([us = Number.NaN]) => us };
+const others: Part = { name: 'of each other node', of: ([, ...times]) => sum(times) / times.length };
 
 await runCommand('bench/compare.ts', usage, async (args) => {
   const { values } = parseArgs({
@@ -24,25 +49,30 @@ await runCommand('bench/compare.ts', usage, async (args) => {
     options: {
       with: { type: 'string' },
       row: { type: 'string', default: 'encrypt-32b' },
+      nodes: { type: 'string', default: '1' },
+      connections: { type: 'string', default: '16' },
       rounds: { type: 'string', default: '30' },
       seconds: { type: 'string', default: '1.5' },
     },
   });
+  const [nodes, connections] = [Number(values.nodes), Number(values.connections)];
   const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
-  if (values.with === undefined || !(rounds >= 6) || !(seconds > 0))
-    throw new Error('--with FOLDER is needed, and at least six rounds of some time');
-  await compare({ folder: values.with, row: values.row, rounds, seconds });
+  if (values.with === undefined || !(rounds >= 6) || !(seconds > 0) || !(nodes >= 1) || !(connections >= 1))
+    throw new Error('--with FOLDER is needed, and at least six rounds of some time on one node and one connection');
+  await compare({ folder: values.with, row: values.row, nodes, connections, rounds, seconds });
 });
 
-async function compare({ folder, row: name, rounds, seconds }: Comparison): Promise<void> {
+async function compare({ folder, row: name, nodes, connections, rounds, seconds }: Comparison): Promise<void> {
   const own = new OwnProcesses();
   const generator = new Generator(1);
+  const start = async (from?: string): Promise<ApiServer> => {
+    const [server] = await startNodes(own, { nodes, tls: false, audit: false, from });
+    if (server === undefined) throw new Error('no node was started');
+    return server;
+  };
   try {
-    const servers = [
-      await own.startDevNode(own.newFolder(), { name: 'this checkout' }),
-      await own.startDevNode(own.newFolder(), { name: 'the other checkout', from: folder }),
-      await own.startDevNode(own.newFolder(), { name: 'this checkout again' }),
-    ];
+    const [ours, other, again] = [await start(), await start(folder), await start()];
+    const servers = [ours, other, again];
     const id = randomBytes(4).toString('hex');
     const [row] = selectRows(allRows({ mount: `bench-${id}`, listMount: `bench-${id}-list`, listKeys: 10 }), [name]);
     if (row === undefined) throw new Error(`there is no row ${name}`);
@@ -53,7 +83,7 @@ async function compare({ folder, row: name, rounds, seconds }: Comparison): Prom
       bodies.set(server, body && JSON.stringify(body));
     }
     let count = 0;
-    const cpuUs = async (server: ApiServer): Promise<number> => {
+    const cpuUs = async (server: ApiServer): Promise<NodeTimes> => {
       const { url, token, authority, pids } = server;
       const path = row.path.replace('{run}', String(count++));
       const { method, spread } = row;
@@ -69,35 +99,38 @@ async function compare({ folder, row: name, rounds, seconds }: Comparison): Prom
         seconds,
         requests: Infinity,
       };
-      const result = await generator.run(run, pids);
-      if (result.failed > 0 || result.serverCpuUs === undefined) throw new Error(`a run failed: ${result.failure}`);
-      return result.serverCpuUs / result.requests;
+      const { requests, failed, failure, nodeCpuUs } = await generator.run(run, pids);
+      if (failed > 0 || nodeCpuUs.length === 0) throw new Error(`a run failed: ${failure}`);
+      return nodeCpuUs.map((us) => us / requests);
     };
     for (const server of servers) for (let at = 0; at < 3; at++) await cpuUs(server); // until it is compiled
-    const measured = new Map<ApiServer, number[]>(servers.map((server) => [server, []]));
+    const measured = new Map<ApiServer, NodeTimes[]>(servers.map((server) => [server, []]));
     for (let round = 0; round < rounds; round++) {
       for (const server of round % 2 === 0 ? servers : servers.toReversed()) measured.get(server)?.push(await cpuUs(server));
       console.error(`${round + 1}/${rounds}`);
     }
-    const [ours = [], other = [], again = []] = measured.values();
+    const at = nodes === 1 ? '' : `${nodes} nodes, `;
     console.log(
-      `Row \`${name}\`, ${rounds} runs of ${seconds} s each, in turns; ${connections} connections; Node ${process.version}.\n`,
+      `Row \`${name}\`, ${at}${rounds} runs of ${seconds} s each, in turns; ${connections} connections; Node ${process.version}.`,
     );
-    console.log('| processor time per request | median of the pairs | 95 % interval |\n|---|---:|---|');
-    console.log(line('this checkout / the other', ratioOf(ours, other)));
-    console.log(line('this checkout again / the other', ratioOf(again, other)));
-    console.log(line('this checkout / this checkout again (noise)', ratioOf(ours, again)));
+    for (const part of nodes === 1 ? [whole] : [whole, active, others]) {
+      const of = (server: ApiServer): number[] => (measured.get(server) ?? []).map(part.of);
+      console.log(
+        `\n| ${part.name}: ${microseconds(of(ours))}, other ${microseconds(of(other))} | median of the pairs | 95 % interval |`,
+      );
+      console.log('|---|---:|---|');
+      console.log(line('this checkout / the other', ratioOf(of(ours), of(other))));
+      console.log(line('this checkout again / the other', ratioOf(of(again), of(other))));
+      console.log(line('this checkout / this checkout again (noise)', ratioOf(of(ours), of(again))));
+    }
   } finally {
     await generator.close();
     await own.stop();
   }
 }
 
-interface Comparison {
-  readonly folder: string;
-  readonly row: string;
-  readonly rounds: number;
-  readonly seconds: number;
+function microseconds(times: readonly number[]): string {
+  return `${Math.round(median(times) ?? Number.NaN)} µs`;
 }
 
 function line(name: string, { median, low, high }: Ratio): string {

@@ -36,6 +36,7 @@ export class Generator {
       p50Us: latencies.count > 0 ? latencies.percentile(50) : undefined,
       p99Us: latencies.count > 0 ? latencies.percentile(99) : undefined,
       serverCpuUs: before && after && after.cpuUs - before.cpuUs,
+      nodeCpuUs: after?.cpuUsEach.map((us, node) => us - (before?.cpuUsEach[node] ?? Number.NaN)) ?? [],
       serverResidentBytes: after?.residentBytes,
       generatorCpuUs: own.user + own.system,
       generatorBusy: Math.max(...results.map(({ busy }) => busy)),

@@ -8,6 +8,8 @@ import { type OwnProcesses, type StartedNode, untilHealthy } from './own-process
 export interface ClusterSettings {
   readonly tls?: boolean;
   readonly audit?: boolean;
+  /** The checkout to run; default: this one. */
+  readonly from?: string | undefined;
   /** Further keys of each node's configuration file. */
   readonly configuration?: Readonly<Record<string, unknown>>;
 }
@@ -76,7 +78,7 @@ export class OwnCluster {
   }
 
   #startNode(file: string): Promise<StartedNode> {
-    return this.#own.startNode(['--config', file], this.#environment);
+    return this.#own.startNode(['--config', file], this.#environment, this.#settings.from);
   }
 
   #server({ url, pid }: StartedNode): ApiServer {
@@ -97,12 +99,12 @@ export class OwnCluster {
  */
 export async function startNodes(
   own: OwnProcesses,
-  { nodes, tls, audit }: Pick<Options, 'nodes' | 'tls' | 'audit'>,
+  { nodes, tls, audit, from }: Pick<Options, 'nodes' | 'tls' | 'audit'> & Pick<ClusterSettings, 'from'>,
 ): Promise<ApiServer[]> {
-  if (nodes === 1 && !tls && !audit) return [await own.startDevNode(own.newFolder())];
-  const cluster = await OwnCluster.start(own, { tls, audit });
+  if (nodes === 1 && !tls && !audit) return [await own.startDevNode(own.newFolder(), { from })];
+  const cluster = await OwnCluster.start(own, { tls, audit, from });
   for (let i = 2; i <= nodes; i++) await cluster.add();
-  // Both servers have the processes of all nodes, whose CPU time and memory count together.
+  // Both servers have the processes of all nodes, the active node first. Their memory counts together.
   const pids = cluster.nodes.flatMap(({ server }) => server.pids);
   const [active, standby] = cluster.nodes.map(({ server }) => server);
   const ours = active?.with({ name: 'ours', pids });

@@ -29,10 +29,10 @@ export class OwnProcesses {
   }
 
   /** Starts a `--dev` node on the data in a folder, and waits until it listens. @param from - the checkout to run; default: this one */
-  async startDevNode(folder: string, { name = 'ours', from = checkout } = {}): Promise<ApiServer> {
+  async startDevNode(folder: string, { from }: { readonly from?: string | undefined } = {}): Promise<ApiServer> {
     const { url, pid } = await this.startNode(['--dev', '--data-dir', folder, '--listen', '127.0.0.1:0'], {}, from);
     const token = readFileSync(join(folder, 'dev/root-token'), 'utf8').trim();
-    return new ApiServer({ name, url, token, pids: [pid] });
+    return new ApiServer({ name: 'ours', url, token, pids: [pid] });
   }
 
   /** Starts one node with the same Node options as `npm start`, and waits until it listens. */

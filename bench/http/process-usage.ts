@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 export interface ProcessUsage {
   /** User and system time of all threads. */
   readonly cpuUs: number;
+  /** The same of each process alone. */
+  readonly cpuUsEach: readonly number[];
   readonly residentBytes: number;
 }
 
@@ -17,15 +19,15 @@ export function usageOf(pids: readonly number[]): ProcessUsage | undefined {
     const usages = pids.map((pid) =>
       parseUsage(readFileSync(`/proc/${pid}/stat`, 'utf8'), readFileSync(`/proc/${pid}/status`, 'utf8')),
     );
-    const sum = (of: keyof ProcessUsage): number => usages.reduce((total, usage) => total + usage[of], 0);
-    return { cpuUs: sum('cpuUs'), residentBytes: sum('residentBytes') };
+    const sum = (of: 'cpuUs' | 'residentBytes'): number => usages.reduce((total, usage) => total + usage[of], 0);
+    return { cpuUs: sum('cpuUs'), cpuUsEach: usages.map(({ cpuUs }) => cpuUs), residentBytes: sum('residentBytes') };
   } catch {
     return undefined;
   }
 }
 
 /** Parses the contents of `/proc/PID/stat` and `/proc/PID/status` (proc(5)). */
-export function parseUsage(stat: string, status: string): ProcessUsage {
+export function parseUsage(stat: string, status: string): Pick<ProcessUsage, 'cpuUs' | 'residentBytes'> {
   // The second field is the command in parentheses; it may contain spaces and parentheses. The third field follows the last parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [userTicks, systemTicks] = [Number(fields[14 - 3]), Number(fields[15 - 3])];

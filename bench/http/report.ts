@@ -84,12 +84,18 @@ function cells(line: Line): string[] {
     threeDigits(line.toPeer),
     threeDigits(line.p50Ms),
     threeDigits(line.p99Ms),
-    threeDigits(line.cpuUsPerRequest),
+    cpuCell(line),
     threeDigits(line.residentMebibytes),
     threeDigits(line.generatorCpuUsPerRequest),
     `${Math.round(100 * line.generatorBusy)} %${line.generatorBusy > busyMax ? ' !' : ''}`,
     line.failed === 0 ? '0' : `${line.failed} (${line.failure})`,
   ];
+}
+
+/** Returns the CPU time of all nodes together and, of a cluster, that of each node. */
+function cpuCell({ cpuUsPerRequest, nodeCpuUsPerRequest }: Line): string {
+  const sum = threeDigits(cpuUsPerRequest);
+  return nodeCpuUsPerRequest.length > 1 ? `${sum}: ${nodeCpuUsPerRequest.map(threeDigits).join(' + ')}` : sum;
 }
 
 /** Rounds to three significant digits, but keeps all digits before the decimal point. Returns `–` for an unknown value. */

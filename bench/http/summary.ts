@@ -8,6 +8,8 @@ export interface RunResult {
   readonly p99Us: number | undefined;
   /** CPU time that the server used in the run; undefined if its process is not known. */
   readonly serverCpuUs: number | undefined;
+  /** The same for each node, in the order of the processes; empty if they are not known. */
+  readonly nodeCpuUs: readonly number[];
   /** Resident memory of the server at the end of the run. */
   readonly serverResidentBytes: number | undefined;
   readonly generatorCpuUs: number;
@@ -27,6 +29,8 @@ export interface Line {
   readonly p50Ms: number | undefined;
   readonly p99Ms: number | undefined;
   readonly cpuUsPerRequest: number | undefined;
+  /** The same for each node. */
+  readonly nodeCpuUsPerRequest: readonly number[];
   readonly residentMebibytes: number | undefined;
   readonly generatorCpuUsPerRequest: number;
   readonly generatorBusy: number;
@@ -66,6 +70,9 @@ export function summarize(row: string, server: string, rounds: readonly RunResul
       1000,
     ),
     cpuUsPerRequest: over((round) => perRequest(round, round.serverCpuUs)),
+    nodeCpuUsPerRequest: (rounds[0]?.nodeCpuUs ?? []).map((_, node) =>
+      known(over((round) => perRequest(round, round.nodeCpuUs[node]))),
+    ),
     residentMebibytes: scaled(rounds.at(-1)?.serverResidentBytes, 2 ** 20),
     generatorCpuUsPerRequest: known(over((round) => perRequest(round, round.generatorCpuUs))),
     generatorBusy: Math.max(...rounds.map((round) => round.generatorBusy)),

@@ -16,6 +16,7 @@ describe('usage of a process', () => {
   it('is known for this process', () => {
     const usage = usageOf([process.pid]);
     expect(usage?.cpuUs).to.be.above(0);
+    expect(usage?.cpuUsEach).to.deep.equal([usage?.cpuUs]);
     expect(usage?.residentBytes).to.be.above(2 ** 20);
   });
 });

@@ -12,6 +12,7 @@ const line: Line = {
   p50Ms: 0.5,
   p99Ms: 12.34,
   cpuUsPerRequest: undefined,
+  nodeCpuUsPerRequest: [],
   residentMebibytes: undefined,
   generatorCpuUsPerRequest: 40.04,
   generatorBusy: 0.95,
@@ -25,7 +26,11 @@ const run: BenchRun = {
   loadAfter: 1.25,
   settings: { connections: 16, threads: 1, seconds: 3, rounds: 3, listKeys: 10, nodes: 3, tls: true, audit: false },
   servers: [{ name: 'ours', version: '0.1.0' }],
-  lines: [line, { ...line, failed: 2, failure: '503' }, { row: 'hash', server: 'peer', skipped: 'POST a|b:\n404' }],
+  lines: [
+    line,
+    { ...line, cpuUsPerRequest: 1070.4, nodeCpuUsPerRequest: [612.4, 231, 227], failed: 2, failure: '503' },
+    { row: 'hash', server: 'peer', skipped: 'POST a|b:\n404' },
+  ],
 };
 
 describe('report of the HTTP benchmark', () => {
@@ -35,7 +40,7 @@ describe('report of the HTTP benchmark', () => {
   it('has a table line per row and server, each with as many cells as the heading', () => {
     expect(table.slice(2)).to.deep.equal([
       '| hash | ours | 12,346 | 9,999–13,000 | 1.50 | 0.50 | 12.3 | – | – | 40.0 | 95 % ! | 0 |',
-      '| hash | ours | 12,346 | 9,999–13,000 | 1.50 | 0.50 | 12.3 | – | – | 40.0 | 95 % ! | 2 (503) |',
+      '| hash | ours | 12,346 | 9,999–13,000 | 1.50 | 0.50 | 12.3 | 1,070: 612 + 231 + 227 | – | 40.0 | 95 % ! | 2 (503) |',
       '| hash | peer | skipped: POST a b: 404 | – | – | – | – | – | – | – | – | – |',
     ]);
     expect(new Set(table.map((textLine) => textLine.split('|').length)).size).to.equal(1);

@@ -9,6 +9,7 @@ const round = (requests: number, more: Partial<RunResult> = {}): RunResult => ({
   p50Us: 1500,
   p99Us: 9000,
   serverCpuUs: 100 * requests,
+  nodeCpuUs: [70 * requests, 30 * requests],
   serverResidentBytes: 2 ** 20 * requests,
   generatorCpuUs: 50 * requests,
   generatorBusy: 0.25,
@@ -28,6 +29,7 @@ describe('summary of the rounds', () => {
       p50Ms: 1.5,
       p99Ms: 9,
       cpuUsPerRequest: 100,
+      nodeCpuUsPerRequest: [70, 30],
       residentMebibytes: 200,
       generatorCpuUsPerRequest: 50,
       generatorBusy: 0.75,
@@ -47,8 +49,9 @@ describe('summary of the rounds', () => {
   });
 
   it('leaves out what is not known', () => {
-    const unknown = { p50Us: undefined, p99Us: undefined, serverCpuUs: undefined, serverResidentBytes: undefined };
+    const unknown = { p50Us: undefined, p99Us: undefined, serverCpuUs: undefined, nodeCpuUs: [], serverResidentBytes: undefined };
     const line = summarize('hash', 'peer', [round(10, { ...unknown, failed: 10, failure: 'ECONNREFUSED' })]);
+    expect(line.nodeCpuUsPerRequest).to.deep.equal([]);
     expect(line).to.include({ requestsPerSecond: 0, p50Ms: undefined, p99Ms: undefined });
     expect(line).to.include({ cpuUsPerRequest: undefined, residentMebibytes: undefined });
   });
