@@ -1,4 +1,4 @@
-import type { RangePage, Store } from '@transitd/storage-fsm';
+import type { Store } from '@transitd/storage-fsm';
 import { wipe } from '../values/secrets.ts';
 import { unchanged } from './key.ts';
 import { decodeKeyRecord } from './key-record.ts';
@@ -15,6 +15,9 @@ export interface SweepProgress {
   readonly removed: number;
 }
 
+/** Number of names that are read at once. The versions of one key are skipped after the page that begins them. */
+const pageNames = 100;
+
 /**
  * Deletes unreachable version records: those of deleted keys, and those below a key's lowest available version. It walks over the key
  * ids and decides from the records alone, so it needs no state that a crash could lose. Only the active node runs it.
@@ -23,39 +26,38 @@ export interface SweepProgress {
 export async function sweepVersions(store: Store, paths: Paths, cursor: string, limit: number): Promise<SweepProgress> {
   let [at, removed, work] = [cursor, 0, 0];
   while (work < limit) {
-    const { records } = await store.range({ prefix: paths.versions, limit: 1, ...(at !== '' && { after: at }) });
-    const first = records[0];
-    if (first === undefined) return { cursor: '', finished: true, removed };
-    const lowest = placeOf(paths, first);
-    const deleted = await deleteUnreachable(store, paths, lowest, limit - work);
-    removed += deleted;
-    work += 1 + deleted;
-    // A key id with deleted records may have more, so it is read again until nothing is left to delete.
-    if (deleted === 0) at = paths.afterVersionsOf(lowest.keyId);
+    const page = await store.paths({ prefix: paths.versions, limit: pageNames, ...(at !== '' && { after: at }) });
+    let deleted = 0;
+    for (const lowest of lowestVersions(paths, page.paths)) {
+      deleted = await deleteUnreachable(store, paths, lowest, limit - work);
+      removed += deleted;
+      work += 1 + deleted;
+      // A key id with deleted records may have more, so it is read again until nothing is left to delete.
+      if (deleted === 0) at = paths.afterVersionsOf(lowest.keyId);
+      if (deleted > 0 || work >= limit) break;
+    }
+    if (deleted > 0 || work >= limit) continue;
+    if (page.next === undefined) return { cursor: '', finished: true, removed };
+    if (page.next > at) at = page.next; // no record of this page is visible
   }
   return { cursor: at, finished: false, removed };
 }
 
-/** Returns the location of a version and the name of its key, and wipes the record. */
-function placeOf(paths: Paths, record: RangePage['records'][number]): VersionPlace & { readonly name: string } {
-  try {
-    return { ...paths.parseVersion(record.path), name: decodeVersionRecord(record.value).keyName };
-  } finally {
-    wipe([record]);
-  }
+/** Returns the first place of each key id, given ascending paths of versions. */
+function lowestVersions(paths: Paths, versions: readonly string[]): VersionPlace[] {
+  const places = versions.map((path) => paths.parseVersion(path));
+  return places.filter(({ keyId }, at) => keyId !== places[at - 1]?.keyId);
 }
 
 /** Deletes up to `limit` unreachable version records of one key id, given its lowest version. Returns the number of deleted records. */
-async function deleteUnreachable(
-  store: Store,
-  paths: Paths,
-  { keyId, version: lowest, name }: VersionPlace & { readonly name: string },
-  limit: number,
-): Promise<number> {
+async function deleteUnreachable(store: Store, paths: Paths, lowest: VersionPlace, limit: number): Promise<number> {
+  const name = await keyNameOf(store, paths.version(lowest));
+  if (name === undefined) return 0;
+  const { keyId } = lowest;
   const stored = await store.get(paths.key(name));
   const key = stored && decodeKeyRecord(stored.value);
   const firstKept = key?.id === keyId ? key.minAvailableVersion : Number.POSITIVE_INFINITY;
-  if (lowest >= firstKept) return 0;
+  if (lowest.version >= firstKept) return 0;
   const { records } = await store.range({ prefix: paths.versionsOf(keyId), limit });
   wipe(records);
   const unreachable = records.map(({ path }) => path).filter((path) => paths.parseVersion(path).version < firstKept);
@@ -63,4 +65,15 @@ async function deleteUnreachable(
   const conditions = [unchanged(paths, { name, revision: stored?.revision ?? 0 })];
   const { outcome } = await store.commit({ conditions, writes: unreachable.map((path) => ({ path, value: null })) });
   return outcome === 'committed' ? unreachable.length : 0;
+}
+
+/** Returns the name of the key that a version belongs to; undefined if the version was deleted meanwhile. */
+async function keyNameOf(store: Store, path: string): Promise<string | undefined> {
+  const stored = await store.get(path);
+  if (stored === undefined) return undefined;
+  try {
+    return decodeVersionRecord(stored.value).keyName;
+  } finally {
+    wipe([stored]);
+  }
 }

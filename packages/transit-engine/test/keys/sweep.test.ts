@@ -1,4 +1,4 @@
-import { memoryStore } from '@transitd/storage-fsm';
+import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import type { TransitEngine } from '../../src/index.ts';
 import { encodeKeyRecord } from '../../src/keys/key-record.ts';
@@ -82,5 +82,28 @@ describe('the sweep', () => {
     expect(await sweeper.sweep(100)).to.deep.equal({ removed: 0, finished: true });
     expect(await sweepToEnd(engine, 100)).to.include({ removed: 2 });
     expect(await engine.keyExists('a')).to.equal(true);
+  });
+
+  it('reads the names of many keys at once, and the whole list although a page has no visible name', async () => {
+    const inner = memoryStore();
+    const { engine } = newEngine({ store: inner });
+    for (let key = 0; key < 150; key++) await engine.createKey(`key-${key}`, {});
+    await keyWithVersions(engine, 'gone', 3);
+    await engine.deleteKey('gone');
+    let pages = 0;
+    const store: Store = {
+      ...inner,
+      range: (query) => {
+        pages += 1;
+        return inner.range(query);
+      },
+      paths: async (query) => {
+        pages += 1;
+        // As after a restore, when the names of the replaced state come first.
+        return query.after === undefined ? { paths: [], next: paths.versions } : inner.paths(query);
+      },
+    };
+    expect(await newEngine({ store }).engine.sweep(1000)).to.deep.equal({ removed: 3, finished: true });
+    expect(pages).to.be.at.most(6);
   });
 });
