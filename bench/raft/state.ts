@@ -28,6 +28,7 @@ export function nothing(log: SegmentLog): State<void> {
       apply: ({ index }) => {
         applied = index;
       },
+      publish: () => undefined,
       flush: (done) => void setImmediate(done, undefined, applied),
     },
     snapshots: {

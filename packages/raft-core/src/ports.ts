@@ -61,6 +61,11 @@ export interface StateMachine<Result> {
   readonly flushedAtOpen: LogIndex;
   /** Applies one committed entry; indexes ascend without gaps. `noop` and `conf` entries change no record, but raise the applied index. */
   apply(entry: Entry): Result;
+  /**
+   * Reports everything applied since the last call to the observers of the state, such as caches and other threads. Called in the turn that
+   * applied it, before anything else learns that it is applied: no proposal or read is answered and no lease is reported before.
+   */
+  publish(): void;
   /** Makes everything applied so far durable in one atomic, synced step; reports the index reached. */
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void;
 }

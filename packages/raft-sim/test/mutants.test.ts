@@ -11,6 +11,7 @@ const sample = [
   'the driver answers a read before its entries are applied',
   'other threads keep the lease while a message shows what is not applied yet',
   'other threads get the lease before everything committed is applied',
+  'proposals are answered before the applied entries are published',
 ];
 
 describe('a fault planted in the core', () => {

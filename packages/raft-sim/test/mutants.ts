@@ -245,6 +245,20 @@ export const mutants: readonly Mutant[] = [
     replace: 'lease !== undefined ? lease.endMs',
   },
   {
+    name: 'proposals are answered before the applied entries are published',
+    profile: 'driver',
+    file: 'raft-core/src/driver/applier.ts',
+    find: 'do results.push(this.#applyNext());',
+    replace: 'do { results.push(this.#applyNext()); applied(...results.at(-1)!); }',
+  },
+  {
+    name: 'applied entries are published in the next turn',
+    profile: 'driver',
+    file: 'raft-core/src/driver/applier.ts',
+    find: 'this.#stateMachine.publish();',
+    replace: 'clock.afterTurn(() => this.#stateMachine.publish());',
+  },
+  {
     name: "reads are answered before an entry of the leader's term is committed",
     file: `${core}leadership.ts`,
     find: 'ownTermCommitted: commitIndex >= this.termStart });',

@@ -18,8 +18,7 @@ export function reachedIndex(replica: Pick<Replica, 'status' | 'watch'>, index: 
     const endWhenReached = (): void => {
       if (isReached()) end();
     };
-    // The watcher runs during the apply, before the applied index advances.
-    const unwatch = replica.watch('', () => void setImmediate(endWhenReached));
+    const unwatch = replica.watch('', endWhenReached);
     const poll = setInterval(endWhenReached, pollMs);
     const deadline = setTimeout(end, withinMs);
   });

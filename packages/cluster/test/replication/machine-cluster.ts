@@ -56,6 +56,7 @@ export class MachineCluster implements PrimaryCluster, SecondaryCluster {
     this.#index += 1;
     const entry: Entry = { term: 1, index: this.#index, type: 'normal', data };
     const { outcome } = this.machine.apply(entry);
+    this.machine.publish();
     if (this.machine.pendingBytes > pendingBytesMax) await this.flush();
     return outcome;
   }

@@ -23,7 +23,7 @@ import {
   setSealOf,
   WriteFence,
 } from '@transitd/replication';
-import { type ReplicationState, takesPart } from '@transitd/storage-fsm';
+import { type AppliedObserver, type ReplicationState, takesPart } from '@transitd/storage-fsm';
 import { AcknowledgeSetting } from './acknowledge-setting.ts';
 import { announcesEpoch } from './announcement.ts';
 import { DivergedState } from './diverged-state.ts';
@@ -141,14 +141,14 @@ export class ClusterReplication {
     this.#promotion = new PromotionControl(promotable, { recentMs, clock });
 
     for (const change of ['status', 'services'] as const) events.on(change, () => this.tick());
-    machine.observe({
+    const observer: AppliedObserver = {
       entry: (applied) => {
         outcomes.entry(applied);
-        port.progress();
         if (applied.before?.role !== applied.after?.role) this.tick();
       },
       state: (position) => outcomes.state(position),
-    });
+    };
+    machine.observe(observer, () => port.progress());
   }
 
   /** Starts and ends connections as the state of this node requires: after each change, and from time to time. */

@@ -39,7 +39,7 @@ export class PortForSecondaries {
     this.#options.cluster.serveSecondaries(this.#port);
   }
 
-  /** Called after each entry that this node has applied. */
+  /** Called after this node has applied entries. */
   progress(): void {
     this.#port?.progress();
   }

@@ -76,26 +76,38 @@ export class Applier<Result> {
     this.#next = 0;
   }
 
-  /** Applies entries for about `chunkMs`, at least one; calls `applied` for each before the next one. */
+  /**
+   * Applies entries for about `chunkMs`, at least one, and publishes them together; then calls `applied` for each. If an entry fails, that
+   * still happens to those before it.
+   */
   applyChunk(clock: Clock, chunkMs: number, applied: (entry: Entry, result: Result) => void): void {
+    if (!this.canApply) return;
     const endMs = clock.now() + chunkMs;
-    while (this.canApply) {
-      const entry = this.#queue[this.#next];
-      invariant(entry?.index === this.#applied + 1, 'entries are applied in order, each once', {
-        applied: this.#applied,
-        next: entry?.index,
-      });
-      const result = this.#stateMachine.apply(entry);
-      this.#next += 1;
-      this.#applied = entry.index;
-      this.#unflushedBytes += entry.data.length + ENTRY_OVERHEAD_BYTES;
-      applied(entry, result);
-      if (clock.now() >= endMs) break;
+    const results: (readonly [Entry, Result])[] = [];
+    try {
+      do results.push(this.#applyNext());
+      while (this.canApply && clock.now() < endMs);
+    } finally {
+      this.#stateMachine.publish();
+      for (const [entry, result] of results) applied(entry, result);
     }
     if (this.isIdle) {
       this.#queue = [];
       this.#next = 0;
     }
+  }
+
+  #applyNext(): readonly [Entry, Result] {
+    const entry = this.#queue[this.#next];
+    invariant(entry?.index === this.#applied + 1, 'entries are applied in order, each once', {
+      applied: this.#applied,
+      next: entry?.index,
+    });
+    const result = this.#stateMachine.apply(entry);
+    this.#next += 1;
+    this.#applied = entry.index;
+    this.#unflushedBytes += entry.data.length + ENTRY_OVERHEAD_BYTES;
+    return [entry, result];
   }
 
   /** Continues after a durable snapshot that contains everything up to `index`; no flush was under way. */

@@ -24,6 +24,8 @@ export class MemoryStateMachine implements StateMachine<HistoryResult> {
   readonly flushedAtOpen: LogIndex;
   /** Everything applied, flushed or not. */
   readonly history: Entry[];
+  /** The newest applied index at each call of `publish`. */
+  readonly published: LogIndex[] = [];
   readonly #state: MemoryState;
   readonly #scheduler: Scheduler;
   readonly #options: MemoryStateMachineOptions;
@@ -46,6 +48,10 @@ export class MemoryStateMachine implements StateMachine<HistoryResult> {
     this.history.push(entry);
     this.#digest = digestOf(this.#digest, entry);
     return { index: entry.index, digest: this.#digest };
+  }
+
+  publish(): void {
+    this.published.push(this.history.length);
   }
 
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { SimClock } from '../../src/fakes/sim-clock.ts';
 import { SimNode } from '../../src/fakes/sim-node.ts';
-import { Observed, readyNode, restart, written } from './observed.ts';
+import { bytes, Observed, readyNode, restart, written } from './observed.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `n${i}`);
 
@@ -190,6 +190,24 @@ describe('Driver', () => {
       clock.runUntil(() => run.driver.status().flushedIndex === 2);
       clock.runFor(100);
       expect(run.driver.status()).to.include({ appliedIndex: 5, flushedIndex: 2 });
+    });
+
+    it('that are applied in one turn are published once, before any of them is answered, read or served by a lease', () => {
+      let look = (): void => undefined;
+      const { clock, run } = readyNode({ driver: { onLease: () => look() } });
+      const { published, history } = run.stateMachine;
+      const before = published.length;
+      let answers = 0;
+      const answered = (): void => {
+        look();
+        answers += 1;
+      };
+      look = () => expect(published.at(-1), 'the newest published entry').to.equal(history.length);
+      for (const name of names(9)) run.driver.propose(bytes(name), answered);
+      run.driver.readIndex(answered);
+      clock.runUntil(() => answers === 10 || run.fatal.length > 0);
+      expect(run.fatal).to.deep.equal([]);
+      expect(published.slice(before)).to.deep.equal([10]);
     });
 
     it('are applied for a few milliseconds at a time, with room for other work in between', () => {

@@ -96,6 +96,7 @@ describe('Driver, when a port fails', () => {
     for (const name of ['a', 'b', 'c']) seen.propose(run, name);
     clock.runUntil(() => run.fatal.length > 0);
     expect(seen.kinds()).to.deep.equal(['a applied', 'b unknown', 'c unknown']);
+    expect(run.stateMachine.published.at(-1)).to.equal(2);
   });
 
   it('stops when a callback throws, rather than continue in an unknown state', () => {

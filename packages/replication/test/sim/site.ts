@@ -339,6 +339,7 @@ export class Site {
     const index = this.#index;
     const entry: Entry = { term: 1, index, type: data === undefined ? 'noop' : 'normal', data: data ?? Buffer.alloc(0) };
     const { outcome } = this.machine.apply(entry);
+    this.machine.publish();
     const after = this.state;
     const committed = outcome === 'committed';
     const step = committed ? transaction?.replication : undefined;

@@ -82,8 +82,10 @@ async function withReplayedLog<T>(path: string, disk: Disk, use: (state: Recover
     return await withMachine(stateDirectory, start.base.index, async (machine, unreadableReplication) => {
       await readingLog(() => log.verifyAgainstState(machine.flushedAtOpen));
       const { commit } = start.hardState;
-      for (let lo = machine.flushedAtOpen + 1; lo <= start.lastIndex; lo = machine.applied.appliedIndex + 1)
+      for (let lo = machine.flushedAtOpen + 1; lo <= start.lastIndex; lo = machine.applied.appliedIndex + 1) {
         for (const entry of await readingLog(() => read(log, lo, start.lastIndex))) machine.apply(entry);
+        machine.publish();
+      }
       const meta = { index: start.lastIndex, term: start.terms.at(-1)?.term ?? start.base.term, ...conf };
       const commitIndex = Math.max(commit, machine.flushedAtOpen); // only committed entries are ever flushed
       return use({ ...recovered(machine, start, meta), commitIndex, storedIndex: start.lastIndex, unreadableReplication });

@@ -100,7 +100,7 @@ export class EntryApplier {
     // key.
     const valuesWritten = countOf(this.applied.valuesWritten + transaction.writes.filter(isPut).length);
     this.applied = { appliedIndex: index, valuesWritten, digest };
-    this.#watchers.notify(changes);
+    this.#watchers.note(changes);
     return { outcome: effect === 'conflict' ? 'conflict' : 'committed', index, revision };
   }
 
@@ -122,7 +122,7 @@ export class EntryApplier {
     this.#records.spaces = spaces ?? before;
     if (this.#records.spaces.live === before.live) return this.#committed(index);
     this.#scope.restart();
-    this.#watchers.notify('everything');
+    this.#watchers.note('everything');
     return this.#committed(index);
   }
 
@@ -169,7 +169,7 @@ export class EntryApplier {
     const isNewState = this.#records.spaces.live !== spaces.live;
     if (step.kind === 'swap') this.#scope.restart(step.digest);
     else if (step.kind === 'establish' || step.kind === 'attach' || isNewState) this.#scope.restart();
-    this.#watchers.notify(isNewState ? 'everything' : changes);
+    this.#watchers.note(isNewState ? 'everything' : changes);
     return this.#committed(index);
   }
 

@@ -49,6 +49,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   readonly #scope = new ScopeDigest();
   readonly #applier: EntryApplier;
   #observer: AppliedObserver | undefined;
+  #published: () => void = () => undefined;
   #flushed: LogIndex;
   #flushing: Promise<void> | undefined;
 
@@ -116,9 +117,11 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   /**
    * Reports the present state to the observer, and from now on every applied entry and every state that replaces the present one. There is
    * only one observer.
+   * @param published - called whenever entries were applied, once the watchers know their changes
    */
-  observe(observer: AppliedObserver): void {
+  observe(observer: AppliedObserver, published: () => void = () => undefined): void {
     this.#observer = observer;
+    this.#published = published;
     this.#applier.onEntry = (applied) => observer.entry(applied);
     this.#reportState();
   }
@@ -176,6 +179,12 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     return result;
   }
 
+  /** Calls the watchers, once for everything applied since the last call. */
+  publish(): void {
+    this.#watchers.publish();
+    this.#published();
+  }
+
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void {
     invariant(this.#flushing === undefined, 'one flush is in flight', { flushed: this.#flushed });
     const target = this.applied;
@@ -228,7 +237,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     return this.#records.unreachableNames(limit);
   }
 
-  /** See {@link Store.watch}. A listener that throws stops the node: its cache may be stale. */
+  /** See {@link Store.watch}. Listeners run in {@link publish}. A listener that throws stops the node: its cache may be stale. */
   watch(prefix: string, listener: (changes: Changes) => void): () => void {
     return this.#watchers.add(prefix, listener);
   }
@@ -300,7 +309,8 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     this.#digests.restart(appliedIndex, digest);
     this.#scope.restart();
     this.#reportState();
-    this.#watchers.notify('everything');
+    this.#watchers.note('everything');
+    this.#watchers.publish();
     return old.closeAfterScans();
   }
 

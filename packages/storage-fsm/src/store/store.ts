@@ -87,8 +87,8 @@ export interface Store {
    */
   commit(transaction: Transaction): Promise<CommitResult>;
   /**
-   * Calls `listener` for every applied entry that changes records below `prefix`, and whenever the whole state is replaced. The call is
-   * part of applying the entry: no read sees the new state before it, and no commit resolves before it.
+   * Calls `listener` when applied entries change records below `prefix`, once for all entries that are applied together, and whenever the
+   * whole state is replaced. The call is part of applying: no read sees the new state before it, and no commit resolves before it.
    * @returns a function that ends the watch
    */
   watch(prefix: string, listener: (changes: Changes) => void): () => void;

@@ -30,12 +30,17 @@ export class RecordMachine implements SimMachine {
   readonly #tombstones: Tombstones;
   readonly #machine: KeyValueMachine;
   isFlushing = false;
+  published: LogIndex;
 
   constructor(machine: KeyValueMachine, run: StorageRun, tombstones: Tombstones) {
     this.flushedAtOpen = machine.flushedAtOpen;
     this.#machine = machine;
     this.#run = run;
     this.#tombstones = tombstones;
+    this.published = this.applied;
+    machine.watch('', (changes) => {
+      if (changes === 'everything') this.published = this.applied; // also when a snapshot replaces the state
+    });
   }
 
   get applied(): LogIndex {
@@ -80,6 +85,11 @@ export class RecordMachine implements SimMachine {
     const { index } = entry;
     this.#run.onApply({ index, digest: this.digest, ...(entry.type === 'normal' ? { operation: operationOf(entry) } : {}) });
     return { swapped: outcome === 'committed' && !isGuarded(entry) };
+  }
+
+  publish(): void {
+    this.#machine.publish();
+    this.published = this.applied;
   }
 
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void {

@@ -41,9 +41,10 @@ export const put = (path: string, value: string): Transaction => ({
   writes: [{ path, value: Buffer.from(value) }],
 });
 
-/** Applies transactions as the next entries. */
+/** Applies transactions as the next entries, together. */
 export function apply(machine: KeyValueMachine, ...transactions: Transaction[]): void {
   for (const transaction of transactions) machine.apply(normal(machine.applied.appliedIndex + 1, transaction));
+  machine.publish();
 }
 
 const normal = (index: LogIndex, transaction: Transaction): Entry => ({
@@ -77,6 +78,7 @@ export function soleReplica(machine: KeyValueMachine, role: 'leader' | 'follower
       propose: (data, done) => {
         const index = machine.applied.appliedIndex + 1;
         const result = machine.apply({ term: 3, index, type: 'normal', data });
+        machine.publish();
         done({ kind: 'applied', index, result });
       },
       readIndex: (done) => done({ kind: 'readable', index: machine.applied.appliedIndex }),

@@ -35,6 +35,7 @@ class InstantConsensus implements Consensus {
   propose(data: Uint8Array, done: (outcome: ProposalOutcome<CommitResult>) => void): void {
     const index = this.#machine.applied.appliedIndex + 1;
     const result = this.#machine.apply({ term: 1, index, type: 'normal', data });
+    this.#machine.publish();
     if (!this.#flushing) this.#flush();
     done({ kind: 'applied', index, result });
   }

@@ -45,7 +45,9 @@ class Staged {
 
   apply(transaction: Transaction): string {
     const index = this.machine.applied.appliedIndex + 1;
-    return this.machine.apply({ term: 1, index, type: 'normal', data: encodeTransaction(transaction) }).outcome;
+    const { outcome } = this.machine.apply({ term: 1, index, type: 'normal', data: encodeTransaction(transaction) });
+    this.machine.publish();
+    return outcome;
   }
 
   end(changed: Partial<Restore> = {}): string {

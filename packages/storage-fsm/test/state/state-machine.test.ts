@@ -84,6 +84,7 @@ describe('KeyValueMachine', () => {
             if (step.do === 'commit') {
               const result = await model.commit(step.transaction);
               expect(machine.apply(normal(result.index, step.transaction))).to.deep.equal(result);
+              machine.publish();
             } else if (step.do === 'flush') {
               flushing ??= flush(machine).finally(() => {
                 flushing = undefined;
@@ -198,7 +199,36 @@ describe('KeyValueMachine', () => {
       machine.watch('', () => {
         throw new Error('cannot drop it');
       });
-      expect(() => machine.apply(normal(1, put('a', '1')))).to.throw('cannot drop it');
+      machine.apply(normal(1, put('a', '1')));
+      expect(() => machine.publish()).to.throw('cannot drop it');
+    }));
+
+  it('reports the changes of entries that are applied together in one call, in their order', () =>
+    withMachine(async (machine) => {
+      const seen: unknown[] = [];
+      machine.watch('a', (changes) => seen.push(changes));
+      machine.watch('b', () => seen.push('b'));
+      machine.apply(normal(1, put('a', '1')));
+      machine.apply(normal(2, put('c', '1')));
+      machine.apply(normal(3, { conditions: [{ path: 'a', revision: 9 }], writes: [{ path: 'a', value: null }] }));
+      machine.apply(normal(4, { conditions: [], writes: [{ path: 'a', value: null }] }));
+      machine.apply(normal(5, put('a/b', '1')));
+      expect(seen, 'before').to.deep.equal([]);
+      machine.publish();
+      machine.publish();
+      const [created, deleted] = [false, true].map((gone) => ({ path: 'a', revision: gone ? 4 : 1, deleted: gone }));
+      expect(seen).to.deep.equal([[created, deleted, { path: 'a/b', revision: 5, deleted: false }]]);
+    }));
+
+  it('keeps the digest of each entry, also of entries that are applied together', () =>
+    withMachine(async (machine) => {
+      const digests = [1, 2, 3].map((index) => {
+        machine.apply(normal(index, put(`k${index}`, 'v')));
+        return machine.applied.digest;
+      });
+      machine.publish();
+      expect([1, 2, 3].map((index) => machine.digestAt(index))).to.deep.equal(digests);
+      expect(new Set(digests).size).to.equal(3);
     }));
 
   it('calls back after flush() has returned, and allows one flush at a time', () =>

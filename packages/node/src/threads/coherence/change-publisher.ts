@@ -22,7 +22,7 @@ export interface ChangePublisherOptions {
  * sees a number in the counter finds the change in its port. In the other order it could find the port still empty, and serve a revoked
  * token.
  *
- * Publishing is part of applying the entry. Nothing outside the process may learn the entry's index before: no result of the commit, no
+ * Publishing is part of applying. Nothing outside the process may learn the index of an applied entry before: no result of the commit, no
  * confirmation to the active node, no heartbeat, no read index.
  */
 export class ChangePublisher {
@@ -48,7 +48,7 @@ export class ChangePublisher {
     return () => void this.#links.delete(link);
   }
 
-  /** Publishes the changes of one entry, at once. */
+  /** Publishes the changes of entries that were applied together, at once. */
   publish(changes: Changes): void {
     for (const steps = this.publishing(changes); steps.next().done !== true; );
   }

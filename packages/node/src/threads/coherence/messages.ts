@@ -9,7 +9,7 @@ export type ChangeNumber = number;
 /** A message of the main thread to a gateway. All messages use one port, which delivers them in the order of posting. */
 export type GatewayMessage = ChangeMessage | ReplyMessage;
 
-/** One applied entry changed these records. `number` is one more than the number of the previous change. */
+/** Entries that were applied together changed these records. `number` is one more than the number of the previous change. */
 export interface ChangeMessage {
   readonly kind: 'changes';
   readonly number: ChangeNumber;

@@ -206,6 +206,7 @@ export class CoreHost implements Host {
   }
 
   #write(ready: Ready): void {
+    const { machine } = this.#ports;
     const { seq, hardState, entries, afterPersist, committed, reads, droppedReads } = ready;
     const batch: Batch = { seq, messages: afterPersist, durable: hardState === undefined && entries.length === 0 };
     this.#batches.push(batch);
@@ -222,7 +223,9 @@ export class CoreHost implements Host {
       );
     }
     this.#release();
-    for (const entry of committed) this.#applied(entry, this.#ports.machine.apply(entry));
+    const results = committed.map((entry) => [entry, machine.apply(entry)] as const);
+    if (results.length > 0) machine.publish();
+    for (const [entry, result] of results) this.#applied(entry, result);
     for (const { ctx, index } of reads) this.#confirm(ctx, index);
     for (const ctx of droppedReads) this.#drop(ctx);
   }

@@ -6,7 +6,7 @@ import type { LeaseGuard } from './lease-guard.ts';
 interface Parts {
   readonly id: NodeId;
   readonly leaseGuard: LeaseGuard;
-  /** Returns the index of the node's applied state. */
+  /** Returns the index of the state that the node has applied and published. */
   readonly applied: () => LogIndex;
   readonly coverage: Coverage;
 }

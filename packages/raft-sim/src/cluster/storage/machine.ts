@@ -56,6 +56,7 @@ export class KeyMachine implements SimMachine {
   #image: MachineImage;
   #flushing: MachineImage | undefined;
   #flushed: LogIndex;
+  #published: LogIndex;
 
   constructor(image: MachineImage, scheduler: Scheduler, options: MachineOptions) {
     this.#image = image;
@@ -63,6 +64,7 @@ export class KeyMachine implements SimMachine {
     this.#options = options;
     this.flushedAtOpen = image.applied;
     this.#flushed = image.applied;
+    this.#published = image.applied;
   }
 
   get applied(): LogIndex {
@@ -70,6 +72,9 @@ export class KeyMachine implements SimMachine {
   }
   get digest(): number {
     return this.#image.digest;
+  }
+  get published(): LogIndex {
+    return this.#published;
   }
   get flushed(): LogIndex {
     return this.#flushed;
@@ -106,6 +111,10 @@ export class KeyMachine implements SimMachine {
     return { swapped };
   }
 
+  publish(): void {
+    this.#published = this.#image.applied;
+  }
+
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void {
     invariant(this.#flushing === undefined, 'one flush is in flight', { applied: this.#image.applied });
     const image = this.#image;
@@ -122,6 +131,7 @@ export class KeyMachine implements SimMachine {
   restore(image: MachineImage): void {
     this.#image = image;
     this.#flushed = image.applied;
+    this.#published = image.applied;
   }
 
   #list(key: number): readonly number[] {

@@ -70,6 +70,8 @@ export interface StorageRun {
 export interface SimMachine extends StateMachine<MachineResult> {
   readonly applied: LogIndex;
   readonly digest: number;
+  /** The last entry that was published: what other threads of the process can know. */
+  readonly published: LogIndex;
   /** The last entry that is durable in the state, if known. */
   readonly flushed?: LogIndex;
   readonly isFlushing: boolean;

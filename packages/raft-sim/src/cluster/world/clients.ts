@@ -127,7 +127,7 @@ export class Clients {
     const call = this.#call(key, request);
     const answer = this.#patiently(then);
     this.#cluster.enter(member, incarnation, () =>
-      incarnation.host.propose(data, (outcome) => answer(() => this.#written(call, outcome))),
+      incarnation.host.propose(data, (outcome) => answer(() => this.#written(call, incarnation.machine, outcome))),
     );
   }
 
@@ -139,7 +139,7 @@ export class Clients {
     return { kind: 'cas', from: recent?.request.kind === 'write' ? recent.request.value : 0, to: value };
   }
 
-  #written(call: Call, outcome: ProposalOutcome<MachineResult>): void {
+  #written(call: Call, machine: SimMachine, outcome: ProposalOutcome<MachineResult>): void {
     const { coverage } = this.#cluster;
     if (outcome.kind === 'unknown') coverage.met('outcome unknown');
     if (outcome.kind === 'refused') {
@@ -148,7 +148,7 @@ export class Clients {
     }
     if (outcome.kind !== 'applied') return;
     const { index, result } = outcome;
-    this.#position(call, index);
+    this.#position(call, machine, index);
     call.returned = {
       at: this.#cluster.events,
       answer: call.request.kind === 'cas' ? { swapped: result.swapped } : 'done',
@@ -205,13 +205,15 @@ export class Clients {
     const { applied } = machine;
     machine.read(call.key % 2 === 1 ? 'list' : 'register', call.key >> 1, (values) =>
       answer(() => {
-        this.#position(call, applied);
+        this.#position(call, machine, applied);
         call.returned = { at: this.#cluster.events, answer: { values } };
       }),
     );
   }
 
-  #position(call: Call, index: LogIndex): void {
+  /** Notes the log position that an answer of a node has shown. */
+  #position(call: Call, { published }: SimMachine, index: LogIndex): void {
+    holds("no answer shows what the node's other threads cannot know", index <= published, () => ({ index, published }));
     holds('an answer is never older than one given before its request', index >= call.floor, () => ({
       request: call.request.kind,
       position: index,

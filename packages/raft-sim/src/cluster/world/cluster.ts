@@ -320,7 +320,7 @@ export class Cluster implements World {
     const inbox: Incarnation['inbox'] = { receiver: undefined };
     const { id } = member;
     const leaseGuard = new LeaseGuard(process, this.#leaseMs(id));
-    const threads = new ReadingThreads({ id, leaseGuard, applied: () => machine.applied, coverage: this.coverage });
+    const threads = new ReadingThreads({ id, leaseGuard, applied: () => machine.published, coverage: this.coverage });
     const clock: Clock = {
       now: () => {
         const nowMs = process.now();
