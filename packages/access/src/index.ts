@@ -35,7 +35,7 @@ export { loginIdOf, newToken } from './tokens/token.ts';
 export { type TokenLimits, ttlOf } from './tokens/token-lifetime.ts';
 export { policyNames } from './tokens/token-policies.ts';
 export type { TokenRecord } from './tokens/token-record.ts';
-export { type Granted, type TokenName, TokenRegistry, type TokenRegistryOptions } from './tokens/token-registry.ts';
+export { type Granted, type Issued, type TokenName, TokenRegistry, type TokenRegistryOptions } from './tokens/token-registry.ts';
 export type { TokenRequest } from './tokens/token-request.ts';
 export { isTokenRoleType, type TokenRole, type TokenRoleChange } from './tokens/token-role.ts';
 export {
@@ -50,7 +50,7 @@ export type { WrapInfo, Wrapped, Wrapping } from './tokens/wrapping.ts';
 export { checkCidrs } from './values/cidr.ts';
 export { type ClockDispute, type ClockDisputes, noDisputes, type TimeSource } from './values/clock-dispute.ts';
 export { DisputedDates, earlierBy } from './values/disputed-dates.ts';
-export { AccessError, type AccessErrorCode, invalidRequest, RateLimited } from './values/errors.ts';
+export { AccessError, type AccessErrorCode, conflict, invalidRequest, RateLimited } from './values/errors.ts';
 export { starsMatch } from './values/glob.ts';
 export { changedInert, type InertSettings } from './values/inert-settings.ts';
 export { decodeJson, encodeJson } from './values/json-record.ts';

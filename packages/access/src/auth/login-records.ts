@@ -1,6 +1,6 @@
 import { type Condition, namesBelow, type Store, type Write } from '@transitd/storage-fsm';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
-import { AccessError, invalidRequest } from '../values/errors.ts';
+import { conflict, invalidRequest } from '../values/errors.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 import { isRoleName, loginName } from '../values/names.ts';
 
@@ -74,10 +74,7 @@ export class LoginRecords<T extends object> {
         return;
       await this.#requireMount(mount);
     }
-    throw new AccessError(
-      'too_many_conflicts',
-      'this user or role was changed by other requests at the same time; nothing was done, try again',
-    );
+    throw conflict('this user or role');
   }
 
   /**
@@ -92,10 +89,7 @@ export class LoginRecords<T extends object> {
       const writes = [{ path: present.condition.path, value: null }, ...also(present.value)];
       if ((await this.#store.commit({ conditions: [present.condition], writes })).outcome === 'committed') return;
     }
-    throw new AccessError(
-      'too_many_conflicts',
-      'this user or role was changed by other requests at the same time; nothing was done, try again',
-    );
+    throw conflict('this user or role');
   }
 
   /** Returns all names, sorted. @throws StoreError */
@@ -105,10 +99,6 @@ export class LoginRecords<T extends object> {
 
   async #requireMount({ condition }: StoredMount): Promise<void> {
     const record = await this.#store.get(condition.path);
-    if (record?.revision !== condition.revision)
-      throw new AccessError(
-        'too_many_conflicts',
-        'the auth method was changed by another request at the same time; nothing was done, try again',
-      );
+    if (record?.revision !== condition.revision) throw conflict('the auth method', { by: 'another request' });
   }
 }

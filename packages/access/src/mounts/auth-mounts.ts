@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { NamedLocks } from '@transitd/event-loop';
 import { type Condition, pagesBelow, type Store } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../values/errors.ts';
+import { type AccessError, conflict, invalidRequest } from '../values/errors.ts';
 import { changedInert, type InertSettings } from '../values/inert-settings.ts';
 import {
   type AuthMount,
@@ -116,10 +116,7 @@ export class AuthMounts {
       const writes = [{ path: condition.path, value: encodeAuthMount(tuned(mount, tuning)) }];
       if ((await this.#store.commit({ conditions: [condition], writes })).outcome === 'committed') return true;
     }
-    throw new AccessError(
-      'too_many_conflicts',
-      'the auth method was changed by other requests at the same time; nothing was done, try again',
-    );
+    throw conflict('the auth method');
   }
 
   /**

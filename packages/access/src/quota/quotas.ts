@@ -1,7 +1,7 @@
 import { NamedLocks } from '@transitd/event-loop';
 import { type Clock, callerGroup } from '@transitd/process';
 import { pagesBelow, type Store } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest, RateLimited } from '../values/errors.ts';
+import { conflict, invalidRequest, RateLimited } from '../values/errors.ts';
 import { isRoleName, loginName } from '../values/names.ts';
 import {
   changedQuota,
@@ -149,10 +149,7 @@ export class Quotas {
       const { outcome } = await this.#store.commit({ conditions, writes: [{ path, value: encodeQuota(quota) }] });
       if (outcome === 'committed') return this.#reading;
     }
-    throw new AccessError(
-      'too_many_conflicts',
-      'the quota was changed by other requests at the same time; nothing was done, try again',
-    );
+    throw conflict('the quota');
   }
 
   /** Deletes a quota if it exists. @throws StoreError */

@@ -4,7 +4,7 @@ import { pagesBelow, type Store, type Transaction } from '@transitd/storage-fsm'
 import { type Policies, quotedPolicyName } from '../policy/policies.ts';
 import { noDisputes } from '../values/clock-dispute.ts';
 import { DisputedDates } from '../values/disputed-dates.ts';
-import { AccessError, invalidRequest } from '../values/errors.ts';
+import { AccessError, conflict, invalidRequest } from '../values/errors.ts';
 import { isBatchToken } from './batch-token.ts';
 import { type LoginGrant, loginRecord } from './login-grant.ts';
 import type { Principal } from './principal.ts';
@@ -49,6 +49,11 @@ export interface Granted {
   /** Seconds from now; 0 when it does not expire. */
   readonly ttlS: number;
   readonly warnings: readonly string[];
+}
+
+/** A new token and its text, which is returned only once. */
+export interface Issued extends Granted {
+  readonly token: string;
 }
 
 /** Maximum number of attempts of a change. After a conflict with another change, a new attempt starts from fresh records. */
@@ -102,7 +107,7 @@ export class TokenRegistry {
       role: roleName,
       ...where
     }: { readonly principal: Principal; readonly role?: string } & Pick<Creator, 'privileged' | 'path' | 'makesOrphans'>,
-  ): Promise<Granted & { readonly token: string }> {
+  ): Promise<Issued> {
     if (principal.record.type === 'batch') throw invalidRequest('batch tokens cannot create more tokens');
     // Checked before the lookup: if this request was the last use, the token can no longer be found.
     if (principal.record.usesLeft !== 0) throw invalidRequest('restricted use token cannot generate child tokens');
@@ -139,7 +144,7 @@ export class TokenRegistry {
    * @returns undefined when a record that the login read has changed
    * @throws AccessError `invalid_request`; StoreError
    */
-  async issue(login: LoginGrant): Promise<(Granted & { readonly token: string }) | undefined> {
+  async issue(login: LoginGrant): Promise<Issued | undefined> {
     const dispute = this.dates.dispute();
     const { record, warnings: limitWarnings } = loginRecord(login, {
       now: this.#clock.utcMs(),
@@ -366,9 +371,6 @@ export class TokenRegistry {
       const result = await step();
       if (result !== undefined) return result;
     }
-    throw new AccessError(
-      'too_many_conflicts',
-      'the token was changed by other requests at the same time; nothing was done, try again',
-    );
+    throw conflict('the token');
   }
 }

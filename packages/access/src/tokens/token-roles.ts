@@ -1,5 +1,5 @@
 import { type Condition, namesBelow, type Store } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../values/errors.ts';
+import { conflict, invalidRequest } from '../values/errors.ts';
 import { isRoleName } from '../values/names.ts';
 import { changedRole, decodeTokenRole, encodeTokenRole, type TokenRole, type TokenRoleChange } from './token-role.ts';
 
@@ -39,10 +39,7 @@ export class TokenRoles {
       const { outcome } = await this.#store.commit({ conditions, writes: [{ path: prefix + name, value }] });
       if (outcome === 'committed') return;
     }
-    throw new AccessError(
-      'too_many_conflicts',
-      'the role was changed by other requests at the same time; nothing was done, try again',
-    );
+    throw conflict('the role');
   }
 
   /** Deletes a role if it exists. Its tokens stay valid. @throws StoreError */

@@ -1,7 +1,7 @@
 import type { RecordClock } from '@transitd/process';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import { wrappingPolicy } from '../policy/policies.ts';
-import { AccessError, invalidRequest } from '../values/errors.ts';
+import { AccessError, conflict, invalidRequest } from '../values/errors.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 import { accessorIdOf, newAccessor, newToken, tokenIdOf } from './token.ts';
 import type { LoadedToken } from './token-cache.ts';
@@ -152,10 +152,7 @@ export class Wrapping {
         return result;
       }
     }
-    throw new AccessError(
-      'too_many_conflicts',
-      'the wrapping token was changed by other requests at the same time; nothing was done, try again',
-    );
+    throw conflict('the wrapping token');
   }
 
   async #commits(transaction: Transaction): Promise<boolean> {

@@ -45,5 +45,12 @@ export class RateLimited extends AccessError {
 
 export const invalidRequest = (message: string): AccessError => new AccessError('invalid_request', message);
 
+/**
+ * Returns the error for a transaction whose conditions did not hold.
+ * @param what - the record, such as `the role`
+ */
+export const conflict = (what: string, { by = 'other requests', outcome = 'nothing was done' } = {}): AccessError =>
+  new AccessError('too_many_conflicts', `${what} was changed by ${by} at the same time; ${outcome}, try again`);
+
 export const recordUnreadable = (options?: ErrorOptions): AccessError =>
   new AccessError('record_unreadable', 'this version does not know the format of an access record', options);

@@ -1,4 +1,4 @@
-import type { Capability, Granted, Login, MethodType, OpenedMethod, StoredMount } from '@transitd/access';
+import type { Capability, Issued, Login, MethodType, OpenedMethod, StoredMount } from '@transitd/access';
 import type { FieldSchema, Fields, Verb } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { issued } from './answers.ts';
@@ -49,7 +49,7 @@ export const login = <Opened extends OpenedMethod, S extends FieldSchema>({
   readonly takes: S;
   /** Returns the name of the role, for its quotas; absent if logins have no role. */
   roleOf?(context: MethodContext<Opened>, values: Fields<S>['values']): string | Promise<string>;
-  run(method: Opened, login: Login, values: Fields<S>['values']): Promise<Granted & { readonly token: string }>;
+  run(method: Opened, login: Login, values: Fields<S>['values']): Promise<Issued>;
 }): MethodOperation => ({
   name: 'login',
   capability: 'open',

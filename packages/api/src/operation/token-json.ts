@@ -1,4 +1,4 @@
-import { type Granted, type TokenRecord, ttlOf } from '@transitd/access';
+import { type Granted, type Issued, type TokenRecord, ttlOf } from '@transitd/access';
 import { authReply, boolean, integer, list, map, orNull, type Reply, string, time } from '@transitd/http';
 import { shown, timeText } from './shown.ts';
 
@@ -58,7 +58,7 @@ export function authJson(token: string, { record, ttlS }: Granted): object {
 const metaOf = ({ meta }: TokenRecord): TokenRecord['meta'] | null => (Object.keys(meta).length === 0 ? null : meta);
 
 /** Returns the reply that shows a new token. No other reply shows it. */
-export const tokenReply = (granted: Granted & { readonly token: string }): Reply =>
+export const tokenReply = (granted: Issued): Reply =>
   authReply(authJson(granted.token, granted), granted.warnings, {
     token: granted.token,
     accessor: granted.record.accessor,

@@ -3,13 +3,14 @@ import {
   AccessError,
   type ClockDispute,
   changedSettings,
+  conflict,
   type DisputedDates,
   decodeJson,
   displayNameOf,
   earlierBy,
   encodeJson,
   equalizeReads,
-  type Granted,
+  type Issued,
   invalidRequest,
   type Login,
   type LoginRecord,
@@ -132,7 +133,7 @@ export class AppRoles implements OpenedMethod {
       return { secretId, secret };
     }
     if ((await this.#store.get(path)) !== undefined) throw invalidRequest('the secret id is already in use');
-    throw conflict();
+    throw secretConflict();
   }
 
   /** Remembers a secret id whose dates may have to be corrected, because the clocks disagreed when it was dated. */
@@ -152,7 +153,7 @@ export class AppRoles implements OpenedMethod {
           const writes = [{ path, value: encodeJson({ ...present, createdMs, expiresMs }) }];
           if ((await this.#store.commit({ conditions, writes })).outcome === 'committed') return;
         }
-        throw conflict();
+        throw secretConflict();
       },
     });
   }
@@ -173,7 +174,7 @@ export class AppRoles implements OpenedMethod {
       const writes = [found.condition.path, pointer].map((path) => ({ path, value: null }));
       if ((await this.#store.commit({ conditions: [found.condition], writes })).outcome === 'committed') return;
     }
-    throw conflict();
+    throw secretConflict();
   }
 
   /** Returns the accessors of a role's secret ids, sorted. @throws AccessError `not_found`; StoreError */
@@ -192,7 +193,7 @@ export class AppRoles implements OpenedMethod {
    * Logs in. One log entry creates the token and counts the use of the secret id.
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
-  async login(login: Login, roleId: string, secretId: string): Promise<Granted & { readonly token: string }> {
+  async login(login: Login, roleId: string, secretId: string): Promise<Issued> {
     if (roleId === '') throw invalidRequest('missing role_id');
     if (roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidCredentials();
     const key = await this.#tokens.key();
@@ -201,7 +202,7 @@ export class AppRoles implements OpenedMethod {
         const granted = await this.#login(login, key, roleId, secretId);
         if (granted !== undefined) return granted;
       }
-      throw conflict();
+      throw secretConflict();
     });
   }
 
@@ -227,12 +228,7 @@ export class AppRoles implements OpenedMethod {
     // It holds nothing in memory.
   }
 
-  async #login(
-    { mount, path, address }: Login,
-    key: Uint8Array,
-    roleId: string,
-    secretId: string,
-  ): Promise<(Granted & { readonly token: string }) | undefined> {
+  async #login({ mount, path, address }: Login, key: Uint8Array, roleId: string, secretId: string): Promise<Issued | undefined> {
     const name = await this.#nameOf(mount, key, roleId);
     const role = name === undefined ? undefined : await this.roles.find(mount.id, name);
     if (name === undefined || role?.value.roleId !== roleId) {
@@ -328,8 +324,4 @@ const invalidCredentials = (): AccessError => invalidRequest('invalid role or se
 /** Returns the error for a role that is unknown or needs another secret id. It is the same for both, so nobody can find out role ids. */
 const wrongPair = (secretId: string): AccessError =>
   secretId === '' ? invalidRequest('missing secret_id') : invalidCredentials();
-const conflict = (): AccessError =>
-  new AccessError(
-    'too_many_conflicts',
-    'the role or its secret id was changed by other requests at the same time; nothing was done, try again',
-  );
+const secretConflict = (): AccessError => conflict('the role or its secret id');

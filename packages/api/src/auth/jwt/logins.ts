@@ -2,10 +2,11 @@ import {
   AccessError,
   changedInert,
   changedSettings,
+  conflict,
   displayNameOf,
   equalizeReads,
-  type Granted,
   type InertSettings,
+  type Issued,
   invalidRequest,
   type Login,
   type LoginGrant,
@@ -145,7 +146,7 @@ export class JwtLogins implements OpenedMethod {
   }
 
   /** Logs in. @throws AccessError `invalid_request`, `keys_unavailable`, `too_many_conflicts`; StoreError */
-  async login({ mount, path, address }: Login, roleName: string, jwt: string): Promise<Granted & { readonly token: string }> {
+  async login({ mount, path, address }: Login, roleName: string, jwt: string): Promise<Issued> {
     const config = await this.#configs.find(mount.id, configName);
     if (config === undefined) throw invalidRequest('the auth method has no configuration yet');
     const name = loginName(roleName === '' ? config.value.defaultRole : roleName);
@@ -165,11 +166,7 @@ export class JwtLogins implements OpenedMethod {
       source: role.condition,
       conditions: [config.condition],
     });
-    if (granted === undefined)
-      throw new AccessError(
-        'too_many_conflicts',
-        'the auth method was changed by another request at the same time; no token was created, try again',
-      );
+    if (granted === undefined) throw conflict('the auth method', { by: 'another request', outcome: 'no token was created' });
     return granted;
   }
 

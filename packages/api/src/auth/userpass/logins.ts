@@ -1,9 +1,10 @@
 import {
   AccessError,
   changedSettings,
+  conflict,
   displayNameOf,
   equalizeReads,
-  type Granted,
+  type Issued,
   invalidRequest,
   isRoleName,
   type Login,
@@ -77,7 +78,7 @@ export class Userpass implements OpenedMethod {
   }
 
   /** Logs in. @throws AccessError `invalid_request`, `locked_out`, `busy_logins`; StoreError */
-  async login(login: Login, name: string, password: string): Promise<Granted & { readonly token: string }> {
+  async login(login: Login, name: string, password: string): Promise<Issued> {
     if (this.#logins >= loginsMax) throw new AccessError('busy_logins', 'too many logins at once');
     const key = this.users.pathOf(login.mount.id, name);
     this.#logins += 1;
@@ -92,12 +93,7 @@ export class Userpass implements OpenedMethod {
     this.#unwatch();
   }
 
-  async #login(
-    { mount, path, address }: Login,
-    name: string,
-    password: string,
-    key: string,
-  ): Promise<Granted & { readonly token: string }> {
+  async #login({ mount, path, address }: Login, name: string, password: string, key: string): Promise<Issued> {
     if (this.#lockOuts.isLocked(key)) throw new AccessError('locked_out', 'permission denied');
     const user = await this.users.find(mount.id, name);
     await equalizeReads(this.#store, mount, key, user !== undefined);
@@ -118,11 +114,7 @@ export class Userpass implements OpenedMethod {
       path,
       source: user.condition,
     });
-    if (granted === undefined)
-      throw new AccessError(
-        'too_many_conflicts',
-        'the user was changed by another request at the same time; no token was created, try again',
-      );
+    if (granted === undefined) throw conflict('the user', { by: 'another request', outcome: 'no token was created' });
     return granted;
   }
 }
