@@ -1,5 +1,5 @@
 // @live
-// A refused login does not reveal whether a role id exists. packages/access/test/auth/login.test.ts counts the work of both cases.
+// A refused login does not reveal whether a role id exists. packages/api/test/auth/refused-login.test.ts counts the work of both cases.
 import { expect } from 'chai';
 import { processMs, Workbench } from '../process/live-server.ts';
 
