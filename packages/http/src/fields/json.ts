@@ -96,6 +96,7 @@ const membersMaxAt = (depth: number): number => (depth === 1 ? jsonMembersMax.bo
 function hasManyValues(text: string): boolean {
   let depth = 0;
   let values = 0;
+  membersAt[0] = arrayBegin; // commas outside of the body are a syntax error, however many there are
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {

@@ -99,6 +99,11 @@ describe('parseBody', () => {
     });
   }
 
+  it('refuses commas outside of the body with the same message, however many bodies had some', () => {
+    const refusals = new Set(Array.from({ length: 2 * jsonMembersMax.nested }, () => refusal('{"a":1},')));
+    expect([...refusals]).to.deep.equal(['failed to decode JSON input: invalid syntax']);
+  });
+
   it('refuses a form whose encoding is broken', () => {
     expect(refusal('a=%', form)).to.match(/form/);
     expect(refusal('a=%FF', form)).to.match(/form/);
