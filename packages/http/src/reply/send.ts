@@ -16,6 +16,8 @@ const contentless = (status: number): boolean => status === 204 || status === 20
 /** Longer content is written in pieces, a text in those of `pieceChars`, each after the caller has read the previous piece. */
 const atOnceBytesMax = 4 * 1024 * 1024;
 const pieceChars = 256 * 1024;
+/** Node joins the headers and a text to one string, which copies a long one once more. Longer texts are sent as bytes. */
+const joinedBytesMax = 64 * 1024;
 
 export interface SendOptions {
   /** The request was HEAD: sends the status and headers of the GET, without content and without `Content-Length`. */
@@ -72,7 +74,9 @@ function writeAndEnd(
   content: EncodedBody,
   { bytes, encoding }: { readonly bytes: number; readonly encoding: BufferEncoding },
 ): void {
-  if (typeof content === 'string' && (bytes <= atOnceBytesMax || encoding !== 'latin1')) res.end(content, encoding);
+  if (typeof content === 'string' && bytes < joinedBytesMax) res.end(content, encoding);
+  else if (typeof content === 'string' && (bytes <= atOnceBytesMax || encoding !== 'latin1'))
+    res.end(Buffer.from(content, encoding));
   else if (bytes <= atOnceBytesMax) {
     write(res, content, encoding);
     res.end();
