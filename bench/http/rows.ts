@@ -52,8 +52,8 @@ export function allRows({ mount, listMount, listKeys }: Names): readonly Row[] {
     };
     await Promise.all(Array.from({ length: preparedAtOnce }, worker));
   };
-  const ciphertext = async (server: ApiServer) => ({
-    ciphertext: valueAt(await server.call('POST', `${mount}/encrypt/${aes}`, { plaintext }), 'data.ciphertext'),
+  const ciphertext = async (server: ApiServer, bytes = 32) => ({
+    ciphertext: valueAt(await server.call('POST', `${mount}/encrypt/${aes}`, { plaintext: zeros(bytes) }), 'data.ciphertext'),
   });
   const signature = async (server: ApiServer, type: string) => ({
     input: plaintext,
@@ -74,6 +74,8 @@ export function allRows({ mount, listMount, listKeys }: Names): readonly Row[] {
   });
   const encrypt = (name: string, bytes: number) =>
     keyed(name, 'encrypt', () => ({ plaintext: zeros(bytes) }), isString('data.ciphertext'));
+  const decrypt = (name: string, bytes: number) =>
+    keyed(name, 'decrypt', (server) => ciphertext(server, bytes), is('data.plaintext', zeros(bytes)));
   const batchEncrypt = (count: number) => {
     const batch_input = Array.from({ length: count }, () => ({ plaintext }));
     return keyed(`batch-encrypt-${count}`, 'encrypt', () => ({ batch_input }), hasLength('data.batch_results', count));
@@ -85,8 +87,9 @@ export function allRows({ mount, listMount, listKeys }: Names): readonly Row[] {
     encrypt('encrypt-32b', 32),
     encrypt('encrypt-4k', 4096),
     encrypt('encrypt-1m', 2 ** 20),
-    keyed('decrypt-32b', 'decrypt', ciphertext, is('data.plaintext', plaintext)),
-    keyed('rewrap', 'rewrap', ciphertext, isString('data.ciphertext')),
+    decrypt('decrypt-32b', 32),
+    decrypt('decrypt-1m', 2 ** 20),
+    keyed('rewrap', 'rewrap', (server) => ciphertext(server), isString('data.ciphertext')),
     keyed('datakey', 'datakey/plaintext', () => ({}), isString('data.plaintext')),
     keyed('hmac', 'hmac', () => ({ input: plaintext }), isString('data.hmac')),
     keyless('random', 'random/32', {}, isString('data.random_bytes')),
