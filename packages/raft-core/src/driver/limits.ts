@@ -37,7 +37,7 @@ export const driverLimits: DriverLimits = {
   tickMs: 50,
   applyAheadAfterMs: 50,
   unflushedBytesMax: 64 * 2 ** 20,
-  flushIntervalMs: 20,
+  flushIntervalMs: 50,
   logReadBytesMax: 2 ** 20,
   compactAfterEntries: 50_000,
   compactAfterBytes: 64 * 2 ** 20,
