@@ -9,7 +9,8 @@ import { auditFilesOf, configurationOf, sealKeyOf } from './server-output.ts';
 
 export const root = join(import.meta.dirname, '../..');
 export const nodeBinary = join(root, 'node_modules/.bin/node');
-export const entry = join(root, 'packages/server/transitd.mjs');
+/** The program: its sources, unless the suite has joined them (test/program.ts). */
+export const entry = process.env['TEST_PROGRAM'] ?? join(root, 'packages/server/transitd.mjs');
 
 /** Time-out of tests that start processes. It is generous: a test that takes this long has failed. */
 export const processMs = 300_000;
