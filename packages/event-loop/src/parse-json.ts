@@ -106,6 +106,12 @@ export function endOfJsonString(text: string, open: number): number {
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
+/** Where a piece must end at the latest: the place in the text, and the number of values before it. */
+interface PieceEnd {
+  readonly end: number;
+  readonly values: number;
+}
+
 class Reader {
   readonly #text: string;
   readonly #rules: JsonRules;
@@ -118,9 +124,15 @@ class Reader {
   #at = 0;
   #values = 0;
   readonly #slice = new TimeSlice();
+  /**
+   * `JSON.parse` of V8 13.6 may keep the first of several members of one name, if the name is written with escapes. Objects with such names
+   * are split, so that the last one counts.
+   */
+  readonly #hasEscapes: boolean;
 
   constructor(text: string, rules: JsonRules) {
     this.#text = text;
+    this.#hasEscapes = text.includes('\\');
     this.#rules = rules;
     this.#pieceValuesMax = rules.pieceValuesMax ?? pieceValuesMax;
     this.#pieceCharsMax = rules.pieceCharsMax ?? pieceCharsMaxDefault;
@@ -162,9 +174,10 @@ class Reader {
       this.#at += 1;
       if (this.#slice.isOver) await this.#slice.next();
       this.#skipBlanks();
+      const most = { end: this.#at + this.#pieceCharsMax, values: this.#values + this.#pieceValuesMax };
       const end = this.#endOfSmall(depth + 1);
       if (end === undefined) items.push(await this.#large(depth + 1));
-      else for (const item of this.#smallItems(end, depth + 1)) items.push(item);
+      else for (const item of this.#smallItems(end, depth + 1, most)) items.push(item);
     } while (this.#hasNext(closeBracket));
     return items;
   }
@@ -172,10 +185,10 @@ class Reader {
   /**
    * Parses the small item here, and with it as many of the next ones as fit into one piece: to parse them one by one takes twice the time.
    * @param end - that of the first item
+   * @param most - that of the piece
    */
-  #smallItems(end: number, depth: number): readonly unknown[] {
+  #smallItems(end: number, depth: number, most: PieceEnd): readonly unknown[] {
     const begin = this.#at;
-    const most = { end: begin + this.#pieceCharsMax, values: this.#values + this.#pieceValuesMax };
     for (let next: number | undefined = end; next !== undefined; next = this.#endOfNextItem(depth, most)) this.#at = next;
     const items = this.#parse(`[${this.#text.slice(begin, this.#at)}]`) as readonly unknown[];
     if (items.length === 0) throw this.#rules.refusal('invalid syntax'); // nothing after a comma
@@ -183,7 +196,7 @@ class Reader {
   }
 
   /** Returns the end of the item after this one, if there is one that is small and fits into the same piece. */
-  #endOfNextItem(depth: number, most: { readonly end: number; readonly values: number }): number | undefined {
+  #endOfNextItem(depth: number, most: PieceEnd): number | undefined {
     const [at, values] = [this.#at, this.#values];
     try {
       if (this.#text.charCodeAt(this.#skipBlanks()) === comma) {
@@ -256,10 +269,16 @@ class Reader {
     if (first !== openBracket && first !== openBrace) return this.#endOfWord();
     let depth = outer - 1;
     let values = 0;
+    let name = 0; // where the last string begins, which a colon makes a name
     for (let at = this.#at; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
-      if (code === quote) at = this.#endOfString(at);
-      else if (code === comma) {
+      if (code === quote) {
+        name = at;
+        at = this.#endOfString(at);
+      } else if (code === colon && this.#hasEscapes) {
+        if (text.slice(name, at).includes('\\')) return undefined;
+        name = at; // no string is searched twice
+      } else if (code === comma) {
         values += 1;
         const members = (this.#members[depth] ?? 0) + 1;
         this.#members[depth] = members;

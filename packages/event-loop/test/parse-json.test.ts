@@ -45,6 +45,24 @@ describe('parseJsonInSlices', () => {
     );
   });
 
+  it('parses no more values at once than a piece may have', async () => {
+    let most = 0;
+    const parse = (piece: string): unknown => {
+      most = Math.max(most, piece.split(/[,[]/).length - 1);
+      return JSON.parse(piece);
+    };
+    const list = `[${Array(20).fill('[1,2,3]').join()}]`;
+    await parseJsonInSlices(list, { ...rules, parse, pieceValuesMax: 8 });
+    // The brackets around the items of a piece are not values of the text.
+    expect(most - 1).to.be.within(4, 8);
+  });
+
+  it('keeps the last of several members of one name, however the name is written', async () => {
+    const text = '[{"\\u006b":"first","\\"":1.5,"\\u006b":true,"\\\\":{"z":null}},{"k":1,"\\u006b":2}]';
+    for (let time = 0; time < 3; time++)
+      expect(await parseJsonInSlices(text, rules)).to.deep.equal([{ k: true, '"': 1.5, '\\': { z: null } }, { k: 2 }]);
+  });
+
   it('accepts and refuses what JSON.parse accepts and refuses', async () => {
     const pieces = [
       '{',

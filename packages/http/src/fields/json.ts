@@ -49,7 +49,7 @@ export function queryBody(query: Query): Body {
 
 function parseJson(text: string): Body | Promise<Body> {
   if (isBlank(text)) return bare({});
-  if (hasManyValues(text)) return parsedInSlices(text);
+  if (mustBeSplit(text)) return parsedInSlices(text);
   let value: JsonValue;
   try {
     value = parsePiece(text);
@@ -65,11 +65,11 @@ const longTextBytesDefault = 64 * 1024;
 /** Returns the members of a JSON object with long texts and few values; undefined for any other body, and for one to refuse. */
 function parsedAroundLongTexts(bytes: Buffer, longTextBytes: number): Body | undefined {
   const body = withoutLongTexts(bytes, longTextBytes);
-  if (body === undefined) return undefined;
-  const { rest, textOf } = body;
+  if (body === undefined || mustBeSplit(body.rest)) return undefined;
+  const textOf = body.texts();
+  if (textOf === undefined) return undefined;
   try {
-    if (hasManyValues(rest)) return undefined;
-    const value: JsonValue = JSON.parse(rest, (name, value) => {
+    const value: JsonValue = JSON.parse(body.rest, (name, value) => {
       if (textOf(name) !== undefined) throw new SyntaxError('a name is long');
       return typeof value === 'string' ? (textOf(value) ?? value) : value;
     });
@@ -117,19 +117,25 @@ const arrayBegin = -2 * jsonValuesMax;
 const membersMaxAt = (depth: number): number => (depth === 1 ? jsonMembersMax.body : jsonMembersMax.nested);
 
 /**
- * Scans the text before it is parsed. Returns whether it has so many values that parsing them in one step would delay other requests.
- * Refuses text that is nested too deeply or has an object with too many members. The scan skips a string by searching for its end, so long
+ * Scans the text before it is parsed. Returns whether it has so many values that parsing them in one step would delay other requests, or
+ * names with escapes, of which `JSON.parse` may not keep the last one (see `parseJsonInSlices`). Refuses text that is nested too deeply or has an object with too many members. The scan skips a string by searching for its end, so long
  * strings are cheap. Up to the first syntax error the scan counts as the parser does; after the error the count does not matter.
  */
-function hasManyValues(text: string): boolean {
+function mustBeSplit(text: string): boolean {
+  const hasEscapes = text.includes('\\');
   let depth = 0;
   let values = 0;
+  let name = 0; // where the last string begins, which a colon makes a name
   membersAt[0] = arrayBegin; // commas outside of the body are a syntax error, however many there are
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {
+      name = at;
       at = endOfJsonString(text, at);
       if (at < 0) return false;
+    } else if (code === 0x3a && hasEscapes) {
+      if (text.slice(name, at).includes('\\')) return true;
+      name = at; // no string is searched twice
     } else if (code === 0x2c) {
       values += 1;
       if (values > pieceValuesMax) return true;

@@ -4,8 +4,11 @@ import { isAscii } from 'node:buffer';
 export interface WithoutLongTexts {
   /** The JSON text with a placeholder for each long string. */
   readonly rest: string;
-  /** Returns the long string of a placeholder; undefined for any other string. */
-  readonly textOf: (placeholder: string) => string | undefined;
+  /**
+   * Reads the long strings, which takes time. Returns a function from a placeholder to its string, and from any other string to undefined;
+   * undefined if a long string has control characters, which the parser has to refuse.
+   */
+  readonly texts: () => ((placeholder: string) => string | undefined) | undefined;
 }
 
 /** Strings that are looked at: a fraction of a millisecond of work. */
@@ -18,28 +21,34 @@ const nul = '\0';
 /**
  * Cuts the long strings out of a JSON text. `JSON.parse` would scan them and copy them to the heap of V8, where a string of a megabyte
  * costs milliseconds; here each becomes a string outside of the heap at once. Whether the rest is valid JSON is left to the parser.
- * Returns undefined if there are no long strings, or if the text needs the parser: it has escapes, characters other than ASCII, control
- * characters in a long string, or very many strings.
+ * Returns undefined if there are no long strings, or if the text needs the parser: it has escapes, characters other than ASCII, or very
+ * many strings.
  */
 export function withoutLongTexts(bytes: Buffer, bytesMin: number): WithoutLongTexts | undefined {
   if (bytes.length < bytesMin || bytes.includes(backslash) || !isAscii(bytes)) return undefined;
-  const texts: string[] = [];
+  const places: (readonly [from: number, to: number])[] = [];
   let [rest, end] = ['', 0]; // the rest of the bytes before `end`
   let strings = 0;
   for (let open = bytes.indexOf(quote); open >= 0; strings += 1) {
     const close = bytes.indexOf(quote, open + 1);
     if (close < 0 || strings === stringsMax) return undefined;
     if (close - open > bytesMin) {
-      if (hasControls(bytes, open + 1, close)) return undefined;
-      rest += `${bytes.toString('latin1', end, open)}"\\u0000${texts.length}"`;
-      texts.push(bytes.toString('latin1', open + 1, close));
+      rest += `${bytes.toString('latin1', end, open)}"\\u0000${places.length}"`;
+      places.push([open + 1, close]);
       end = close + 1;
     }
     open = bytes.indexOf(quote, close + 1);
   }
-  if (texts.length === 0) return undefined;
+  if (places.length === 0) return undefined;
   rest += bytes.toString('latin1', end);
-  return { rest, textOf: (placeholder) => (placeholder.startsWith(nul) ? texts[Number(placeholder.slice(1))] : undefined) };
+  return {
+    rest,
+    texts: () => {
+      if (places.some(([from, to]) => hasControls(bytes, from, to))) return undefined;
+      const texts = places.map(([from, to]) => bytes.toString('latin1', from, to));
+      return (placeholder) => (placeholder.startsWith(nul) ? texts[Number(placeholder.slice(1))] : undefined);
+    },
+  };
 }
 
 /** Returns whether ASCII bytes have one below U+0020, which JSON strings must escape. Looks at four bytes at a time. */
