@@ -15,7 +15,10 @@ import { type NodeMemory, newNodeMemory } from './threads/shared/node-memory.ts'
 import { SealFlag } from './threads/shared/seal-flag.ts';
 import { SharedClock } from './threads/shared/shared-clock.ts';
 
-/** Number of undrained messages of changes after which a gateway gets no more of them, and reads everything again. */
+/**
+ * Number of undrained messages of changes after which a gateway gets no more of them, and reads everything again. A message has the changes
+ * of one turn; a gateway that drains none of them for about a second is replaced.
+ */
 const lagMax = 10_000;
 /** How long a gateway may take to confirm a seal, in milliseconds. */
 const confirmMsMax = 1000;

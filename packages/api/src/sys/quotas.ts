@@ -115,7 +115,7 @@ async function requireRoleLogins({ logins }: Services, path: string): Promise<vo
   if (path !== '' && !counts)
     throw new RequestError(
       'invalid_request',
-      `a quota for a role needs the path of an ${roleTypes.join(' or ')} method, such as auth/${roleTypes[0]}/`,
+      `a quota for a role needs the path of a method of type ${roleTypes.join(' or ')}, such as auth/${roleTypes[0]}/`,
     );
 }
 

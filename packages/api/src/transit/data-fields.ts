@@ -262,7 +262,8 @@ export class DataReader<S extends DataSchema> {
     const inForce = field.inForce === undefined ? (request[camelCase(name)] ?? field.default) : field.inForce(request);
     const other = given.find(({ value }) => value !== inForce);
     if (other === undefined) return;
-    const refusal = `'[${other.index}].${name}' has no effect in an item of batch_input: set it in the request`;
+    const advice = field.unsupported ?? 'set it in the request';
+    const refusal = `'[${other.index}].${name}' has no effect in an item of batch_input: ${advice}`;
     throw new RequestError('invalid_request', refusal);
   }
 

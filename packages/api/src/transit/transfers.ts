@@ -133,7 +133,7 @@ function checkVersions(
   }
 }
 
-/** Returns key material as JSON. Only here does key material become a string. */
+/** Returns key material as JSON. */
 function exportJson({ name, type, versions }: KeyExport): object {
   const keys = Object.fromEntries(
     versions.map(({ version, form, material: bytes }) => [

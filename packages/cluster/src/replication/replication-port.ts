@@ -87,7 +87,7 @@ export class ReplicationPort implements GuestHandlers {
     return { protocol: streamProtocol, serve: (socket) => this.#serve(socket, certificate) };
   }
 
-  /** Called after each entry that this node applied. The work is done once in each turn of the event loop. */
+  /** Called after this node has applied entries. The work is done once in each turn of the event loop. */
   progress(): void {
     if (this.#isProgressDue || this.#sessions.size === 0) return;
     this.#isProgressDue = true;

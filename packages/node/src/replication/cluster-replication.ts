@@ -141,14 +141,19 @@ export class ClusterReplication {
     this.#promotion = new PromotionControl(promotable, { recentMs, clock });
 
     for (const change of ['status', 'services'] as const) events.on(change, () => this.tick());
+    let isRoleNew = false;
     const observer: AppliedObserver = {
       entry: (applied) => {
         outcomes.entry(applied);
-        if (applied.before?.role !== applied.after?.role) this.tick();
+        isRoleNew ||= applied.before?.role !== applied.after?.role;
       },
       state: (position) => outcomes.state(position),
     };
-    machine.observe(observer, () => port.progress());
+    machine.observe(observer, () => {
+      port.progress();
+      if (isRoleNew) this.tick();
+      isRoleNew = false;
+    });
   }
 
   /** Starts and ends connections as the state of this node requires: after each change, and from time to time. */

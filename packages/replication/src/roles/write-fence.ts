@@ -8,7 +8,7 @@ import {
 } from '@transitd/storage-fsm';
 import { following } from '../registry/registry.ts';
 import type { StoredRegistry } from '../registry/stored-registry.ts';
-import { Contacts, fenceOf, type MonotonicClock, mayAccept } from './fence.ts';
+import { Contacts, type FenceSettings, fenceOf, type MonotonicClock, mayAccept } from './fence.ts';
 
 interface FencedStorage {
   readonly machine: Pick<KeyValueMachine, 'replication'>;
@@ -82,8 +82,10 @@ export class WriteFence {
     const { replication } = this.#storage.machine;
     if (replication?.fenceMs === undefined) return undefined;
     if (replication.role === 'superseded') return 'another cluster of the set was promoted';
-    if (replication.role !== 'primary' || isLocalChange(transaction, replication)) return undefined;
-    const { state, secondary, silentMs } = this.status;
+    // A write that was accepted before the demotion may be answered after it.
+    const isWriting = replication.role === 'primary' || replication.role === 'demoted';
+    if (!isWriting || isLocalChange(transaction, replication)) return undefined;
+    const { state, secondary, silentMs } = this.#measured({ afterMs: replication.fenceMs });
     if (state !== 'closed') return undefined;
     if (secondary === undefined) return 'this node has not read yet which secondaries the fence waits for';
     const silence = silentMs === undefined ? 'has not answered this node yet' : `has not answered for ${Math.round(silentMs)} ms`;
@@ -94,10 +96,13 @@ export class WriteFence {
   }
 
   get status(): FenceStatus {
-    const [storage, registry] = [this.#storage, this.#registry];
-    const { replication } = storage.machine;
+    const { replication } = this.#storage.machine;
     const fence = replication && fenceOf(replication);
-    if (fence === undefined || replication?.role !== 'primary') return { state: 'off' };
+    return fence === undefined || replication?.role !== 'primary' ? { state: 'off' } : this.#measured(fence);
+  }
+
+  #measured(fence: FenceSettings): FenceStatus {
+    const [storage, registry] = [this.#storage, this.#registry];
     const { afterMs } = fence;
     const contacts = this.#presentContacts();
     const isRead = registry.isRead && this.#readInTerm === storage.driver.status().term;

@@ -1,4 +1,4 @@
-import type { ReplicationState } from '@transitd/storage-fsm';
+import type { ReplicationRole, ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { type Registry, WriteFence } from '../../src/index.ts';
 
@@ -6,10 +6,10 @@ const [set, id] = ['01', '0a'].map((digits) => digits.repeat(16)) as [string, st
 const epoch = { number: 1, id };
 
 /** The fence of an active node, whose clocks and term the test sets. */
-async function fence() {
+async function fence(role: ReplicationRole = 'primary') {
   const clock = { nowMs: 100_000, jumpedMs: Number.NEGATIVE_INFINITY, term: 3 };
   const replication: ReplicationState = {
-    ...{ role: 'primary', set, local: ['core/'], index: 1, offset: 0, seen: 1, fenceMs: 5_000 },
+    ...{ role, set, local: ['core/'], index: 1, offset: 0, seen: 1, fenceMs: 5_000 },
     epochs: [{ ...epoch, start: 1 }],
   };
   const registrations = [{ secondary: 'west', cluster: 'w', certificate: 'aa', follows: true }];
@@ -50,6 +50,16 @@ describe('the fence of a primary', () => {
     const { made } = await fence();
     made.answered('west', 99_000, { number: 1, id: set });
     expect(made.status.state).to.equal('closed');
+  });
+
+  it('still refuses to acknowledge a write when a demotion was applied together with it', async () => {
+    const { clock, made } = await fence('demoted');
+    const write = { conditions: [], writes: [{ path: 'a', value: Buffer.of(1) }] };
+    made.answered('west', 99_000, epoch);
+    expect(made.refusal(write)).to.equal(undefined);
+    clock.nowMs = 104_000;
+    expect(made.refusal(write)).to.contain('the secondary west has not answered for 5000 ms');
+    expect(made.status, 'a demoted cluster accepts no writes').to.deep.equal({ state: 'off' });
   });
 
   it('is closed in a new term until the node has read which secondaries there are', async () => {

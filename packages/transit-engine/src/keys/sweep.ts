@@ -27,16 +27,17 @@ export async function sweepVersions(store: Store, paths: Paths, cursor: string, 
   let [at, removed, work] = [cursor, 0, 0];
   while (work < limit) {
     const page = await store.paths({ prefix: paths.versions, limit: pageNames, ...(at !== '' && { after: at }) });
-    let deleted = 0;
+    let isChanged = false;
     for (const lowest of lowestVersions(paths, page.paths)) {
-      deleted = await deleteUnreachable(store, paths, lowest, limit - work);
-      removed += deleted;
-      work += 1 + deleted;
-      // A key id with deleted records may have more, so it is read again until nothing is left to delete.
-      if (deleted === 0) at = paths.afterVersionsOf(lowest.keyId);
-      if (deleted > 0 || work >= limit) break;
+      const deleted = await deleteUnreachable(store, paths, lowest, limit - work);
+      removed += deleted ?? 0;
+      work += 1 + (deleted ?? 0);
+      // A key id of which records were deleted, here or meanwhile, may have more: it is read again until nothing is left to delete.
+      isChanged = deleted !== 0;
+      if (!isChanged) at = paths.afterVersionsOf(lowest.keyId);
+      if (isChanged || work >= limit) break;
     }
-    if (deleted > 0 || work >= limit) continue;
+    if (isChanged || work >= limit) continue;
     if (page.next === undefined) return { cursor: '', finished: true, removed };
     if (page.next > at) at = page.next; // no record of this page is visible
   }
@@ -49,10 +50,13 @@ function lowestVersions(paths: Paths, versions: readonly string[]): VersionPlace
   return places.filter(({ keyId }, at) => keyId !== places[at - 1]?.keyId);
 }
 
-/** Deletes up to `limit` unreachable version records of one key id, given its lowest version. Returns the number of deleted records. */
-async function deleteUnreachable(store: Store, paths: Paths, lowest: VersionPlace, limit: number): Promise<number> {
+/**
+ * Deletes up to `limit` unreachable version records of one key id, given its lowest version. Returns the number of deleted records;
+ * undefined if the lowest version was deleted meanwhile.
+ */
+async function deleteUnreachable(store: Store, paths: Paths, lowest: VersionPlace, limit: number): Promise<number | undefined> {
   const name = await keyNameOf(store, paths.version(lowest));
-  if (name === undefined) return 0;
+  if (name === undefined) return undefined;
   const { keyId } = lowest;
   const stored = await store.get(paths.key(name));
   const key = stored && decodeKeyRecord(stored.value);

@@ -65,6 +65,26 @@ describe('the sweep', () => {
     expect((await engine.readKey('a')).versions.map(({ version }) => version)).to.deep.equal([5, 6]);
   });
 
+  it('deletes the versions of a key whose lowest one was deleted after its name was read', async () => {
+    const inner = memoryStore();
+    const { engine } = newEngine({ store: inner });
+    await keyWithVersions(engine, 'a', 6);
+    const record = { ...(await storedKey(inner, 'a')), minDecryptionVersion: 5, minEncryptionVersion: 5, minAvailableVersion: 5 };
+    await inner.commit({ conditions: [], writes: [{ path: paths.key('a'), value: encodeKeyRecord(record) }] });
+    let isFirst = true;
+    const store: Store = {
+      ...inner,
+      paths: async (query) => {
+        const page = await inner.paths(query);
+        const [path = ''] = page.paths;
+        if (isFirst) await inner.commit({ conditions: [], writes: [{ path, value: null }] });
+        isFirst = false;
+        return page;
+      },
+    };
+    expect(await newEngine({ store }).engine.sweep(100)).to.deep.equal({ removed: 3, finished: true });
+  });
+
   it('deletes nothing if the state has changed since it was read', async () => {
     const inner = memoryStore();
     const { engine } = newEngine({ store: inner });
