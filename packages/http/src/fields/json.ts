@@ -118,8 +118,9 @@ const membersMaxAt = (depth: number): number => (depth === 1 ? jsonMembersMax.bo
 
 /**
  * Scans the text before it is parsed. Returns whether it has so many values that parsing them in one step would delay other requests, or
- * names with escapes, of which `JSON.parse` may not keep the last one (see `parseJsonInSlices`). Refuses text that is nested too deeply or has an object with too many members. The scan skips a string by searching for its end, so long
- * strings are cheap. Up to the first syntax error the scan counts as the parser does; after the error the count does not matter.
+ * names with escapes, of which `JSON.parse` may not keep the last one (see `parseJsonInSlices`). Refuses text that is nested too deeply or
+ * has an object with too many members. The scan skips a string by searching for its end, so long strings are cheap. Up to the first syntax
+ * error the scan counts as the parser does; after the error the count does not matter.
  */
 function mustBeSplit(text: string): boolean {
   const hasEscapes = text.includes('\\');

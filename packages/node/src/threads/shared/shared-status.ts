@@ -19,7 +19,10 @@ export class SharedStatus {
     this.#longs = longs;
   }
 
-  /** Only the main thread calls this: after entries are applied and published, before their results are reported, and if the role, the term or the leader changes. */
+  /**
+   * Only the main thread calls this: after entries are applied and published, before their results are reported, and if the role, the term
+   * or the leader changes.
+   */
   publish(status: ChangingStatus): void {
     Atomics.add(this.#words, word.statusVersion, 1);
     for (const [at, value] of fieldsOf(status).entries()) Atomics.store(this.#longs, long.status + at, value);
