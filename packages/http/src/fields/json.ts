@@ -65,10 +65,10 @@ const longTextBytesDefault = 64 * 1024;
 /** Returns the members of a JSON object with long texts and few values; undefined for any other body, and for one to refuse. */
 function parsedAroundLongTexts(bytes: Buffer, longTextBytes: number): Body | undefined {
   const body = withoutLongTexts(bytes, longTextBytes);
-  if (body === undefined || mustBeSplit(body.rest)) return undefined;
-  const textOf = body.texts();
-  if (textOf === undefined) return undefined;
+  if (body === undefined) return undefined;
   try {
+    const textOf = mustBeSplit(body.rest) ? undefined : body.texts();
+    if (textOf === undefined) return undefined;
     const value: JsonValue = JSON.parse(body.rest, (name, value) => {
       if (textOf(name) !== undefined) throw new SyntaxError('a name is long');
       return typeof value === 'string' ? (textOf(value) ?? value) : value;

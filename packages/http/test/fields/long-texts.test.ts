@@ -49,6 +49,11 @@ describe('a body with long texts', () => {
     );
   });
 
+  it('is a form if its type says so, however many commas it has', async () => {
+    const form = `a={"b":{"long":"${'A'.repeat(20)}"${','.repeat(100)}`;
+    await expectSameOutcome(form, 'application/x-www-form-urlencoded');
+  });
+
   it('is refused with the same message as when it is parsed as a whole', async () => {
     const pieces = ['{', '}', '[', ']', ',', ':', '"', '\\', 'u0000', '0', '1', 'null', ' ', '\n', '\u0001', 'é', 'QUJD'];
     const strings = [
