@@ -51,6 +51,7 @@ export { checkCidrs } from './values/cidr.ts';
 export { type ClockDispute, type ClockDisputes, noDisputes, type TimeSource } from './values/clock-dispute.ts';
 export { DisputedDates, earlierBy } from './values/disputed-dates.ts';
 export { AccessError, type AccessErrorCode, conflict, invalidRequest, RateLimited } from './values/errors.ts';
+export { given } from './values/given.ts';
 export { starsMatch } from './values/glob.ts';
 export { changedInert, type InertSettings } from './values/inert-settings.ts';
 export { decodeJson, encodeJson } from './values/json-record.ts';

@@ -1,4 +1,5 @@
 import { invalidRequest } from '../values/errors.ts';
+import { given } from '../values/given.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 import { loginName } from '../values/names.ts';
 import type { Rate } from './token-bucket.ts';
@@ -50,8 +51,7 @@ const pathsMax = 256;
 
 /** Returns a quota after a change, or a new quota. @throws AccessError `invalid_request` */
 export function changedQuota(name: string, present: Quota | undefined, change: QuotaChange): Quota {
-  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const quota: Quota = { ...(present ?? { ...newQuota, name }), ...given };
+  const quota: Quota = { ...(present ?? { ...newQuota, name }), ...given(change) };
   if (!Number.isFinite(quota.rate) || quota.rate <= 0) throw invalidRequest("'rate' must be greater than 0");
   if (quota.intervalS < 1 || quota.intervalS > secondsMax)
     throw invalidRequest(`'interval' must be between 1s and ${secondsMax}s`);

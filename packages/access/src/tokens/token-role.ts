@@ -1,6 +1,7 @@
 import { policyName } from '../policy/policies.ts';
 import { checkCidrs } from '../values/cidr.ts';
 import { invalidRequest } from '../values/errors.ts';
+import { given } from '../values/given.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 
 /** Type of the tokens of a role. With `default-…` a request may name the other type. */
@@ -53,8 +54,7 @@ export const isTokenRoleType = (text: string): text is TokenRoleType => types.in
 
 /** Returns a role after a change, or a new role. @throws AccessError `invalid_request` */
 export function changedRole(name: string, present: TokenRole | undefined, change: TokenRoleChange): TokenRole {
-  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const role: TokenRole = { ...(present ?? newRole(name)), ...given };
+  const role: TokenRole = { ...(present ?? newRole(name)), ...given(change) };
   if (!/^(?:|\w[\w-]+\w)$/.test(role.pathSuffix))
     throw invalidRequest('path_suffix must have at least three letters, digits, "_" or "-", and must not begin or end with "-"');
   if (role.numUses < 0) throw invalidRequest("'token_num_uses' cannot be negative");
@@ -72,13 +72,13 @@ export function changedRole(name: string, present: TokenRole | undefined, change
   };
 }
 
-const given = (texts: readonly string[]): string[] => texts.map((text) => text.trim()).filter((text) => text !== '');
-const names = (texts: readonly string[]): string[] => [...new Set(given(texts).map(policyName))].sort();
-const globs = (texts: readonly string[]): string[] => [...new Set(given(texts).map((text) => text.toLowerCase()))].sort();
+const withText = (texts: readonly string[]): string[] => texts.map((text) => text.trim()).filter((text) => text !== '');
+const names = (texts: readonly string[]): string[] => [...new Set(withText(texts).map(policyName))].sort();
+const globs = (texts: readonly string[]): string[] => [...new Set(withText(texts).map((text) => text.toLowerCase()))].sort();
 
 /** Keeps a list of blank names, which allows no policy. An empty list would restrict nothing. */
 const restricting = (texts: readonly string[], read: (texts: readonly string[]) => string[]): string[] =>
-  texts.length > 0 && given(texts).length === 0 ? [''] : read(texts);
+  texts.length > 0 && withText(texts).length === 0 ? [''] : read(texts);
 
 export const encodeTokenRole = (role: TokenRole): Buffer => encodeJson(role);
 

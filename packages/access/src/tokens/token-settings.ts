@@ -1,5 +1,6 @@
 import { checkCidrs } from '../values/cidr.ts';
 import { invalidRequest } from '../values/errors.ts';
+import { given } from '../values/given.ts';
 import type { Lifetime, TokenLimits } from './token-lifetime.ts';
 import { lifetimeOf } from './token-lifetime.ts';
 import { policyNames } from './token-policies.ts';
@@ -41,8 +42,7 @@ export const isLoginTokenType = (text: string): text is LoginTokenType => types.
 
 /** Returns settings after a change. @throws AccessError `invalid_request` */
 export function changedSettings(present: TokenSettings, change: TokenSettingsChange): TokenSettings {
-  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const next: TokenSettings = { ...present, ...given };
+  const next: TokenSettings = { ...present, ...given(change) };
   const policies = policyNames(next.policies);
   if (policies.includes('root')) throw invalidRequest('auth methods cannot create root tokens');
   if (next.numUses < 0) throw invalidRequest("'token_num_uses' cannot be negative");

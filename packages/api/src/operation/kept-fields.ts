@@ -1,3 +1,4 @@
+import { given } from '@transitd/access';
 import {
   anything,
   boolean,
@@ -73,10 +74,10 @@ function keptFields(schema: FieldSchema): readonly KeptField[] {
 
 /** Returns the values of a request by property. An alias counts if its field has no value. */
 export function propertiesIn<S extends FieldSchema>(schema: S, values: Fields<S>['values']): Properties<S> {
-  const given: Readonly<Record<string, unknown>> = values;
+  const asked: Readonly<Record<string, unknown>> = values;
   const found: Record<string, unknown> = {};
   for (const { name, isAlias, property, units } of keptFields(schema)) {
-    const value = typeof given[name] === 'number' ? given[name] * units : given[name];
+    const value = typeof asked[name] === 'number' ? asked[name] * units : asked[name];
     found[property] = isAlias ? (found[property] ?? value) : (value ?? found[property]);
   }
   return found as Properties<S>;
@@ -84,7 +85,7 @@ export function propertiesIn<S extends FieldSchema>(schema: S, values: Fields<S>
 
 /** Returns the values that a request sets, by property. */
 export const changesIn = <S extends FieldSchema>(schema: S, values: Fields<S>['values']): Changes<S> =>
-  Object.fromEntries(Object.entries(propertiesIn(schema, values)).filter(([, value]) => value !== undefined)) as Changes<S>;
+  given(propertiesIn(schema, values)) as Changes<S>;
 
 type Changes<S extends FieldSchema> = { readonly [Name in keyof Properties<S>]?: NonNullable<Properties<S>[Name]> };
 

@@ -80,17 +80,18 @@ export class WriteFence {
   /** Returns why the transaction may not be accepted or acknowledged now; undefined if it may. */
   refusal(transaction: Transaction): string | undefined {
     const { replication } = this.#storage.machine;
-    if (replication?.fenceMs === undefined) return undefined;
+    const fence = replication && fenceOf(replication);
+    if (replication === undefined || fence === undefined) return undefined;
     if (replication.role === 'superseded') return 'another cluster of the set was promoted';
     // A write that was accepted before the demotion may be answered after it.
     const isWriting = replication.role === 'primary' || replication.role === 'demoted';
     if (!isWriting || isLocalChange(transaction, replication)) return undefined;
-    const { state, secondary, silentMs } = this.#measured({ afterMs: replication.fenceMs });
+    const { state, secondary, silentMs } = this.#measured(fence);
     if (state !== 'closed') return undefined;
     if (secondary === undefined) return 'this node has not read yet which secondaries the fence waits for';
     const silence = silentMs === undefined ? 'has not answered this node yet' : `has not answered for ${Math.round(silentMs)} ms`;
     return (
-      `the secondary ${secondary} ${silence}, and fence_after is ${replication.fenceMs} ms: ` +
+      `the secondary ${secondary} ${silence}, and fence_after is ${fence.afterMs} ms: ` +
       'no writes until it answers, or is revoked'
     );
   }

@@ -10,6 +10,7 @@ import {
   earlierBy,
   encodeJson,
   equalizeReads,
+  given,
   type Issued,
   invalidRequest,
   type Login,
@@ -29,7 +30,7 @@ import {
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
 import { commonCidrs, type RecordClock, withinCidrs } from '@transitd/process';
 import { pagesBelow, type Store, type Write } from '@transitd/storage-fsm';
-import { type AppRole, type AppRoleChange, checkRole, decodeAppRole, idCharsMax, roleExample } from './role.ts';
+import { type AppRole, type AppRoleChange, checkRole, idCharsMax, roleExample } from './role.ts';
 import { decodeSecretId, newSecret, type SecretId, type SecretIdName, type SecretIdRequest, useWrites } from './secret-id.ts';
 
 const pointerExample = { name: '' };
@@ -78,10 +79,9 @@ export class AppRoles implements OpenedMethod {
   async #write(mount: StoredMount, name: string, { token, ...change }: AppRoleChange, newRole: () => AppRole): Promise<void> {
     const key = await this.#tokens.key();
     await this.roles.change(mount, name, async (present) => {
-      const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
       const role: AppRole = {
         ...(present ?? newRole()),
-        ...given,
+        ...given(change),
         token: changedSettings(present?.token ?? newTokenSettings, token),
       };
       checkRole(role);
@@ -215,13 +215,12 @@ export class AppRoles implements OpenedMethod {
   async isSpent({ mountId, kind, name, value }: LoginRecord, now: number): Promise<boolean> {
     if (kind === 'secret-accessor') {
       const { name: secret } = decodeJson(value, pointerExample);
-      return (await this.#store.get(`${loginRecordsPrefix(mountId)}secret/${name}/${secret}`)) === undefined;
+      return (await this.#store.get(secretPath({ id: mountId }, name, secret))) === undefined;
     }
     if (kind !== 'secret') return false;
     const { roleKey, expiresMs } = decodeSecretId(value);
     if (expiresMs !== 0 && expiresMs <= now) return true;
-    const role = await this.#store.get(this.roles.pathOf(mountId, name));
-    return role === undefined || decodeAppRole(role.value).key !== roleKey;
+    return (await this.roles.find(mountId, name))?.value.key !== roleKey;
   }
 
   close(): void {
@@ -313,7 +312,7 @@ export class AppRoles implements OpenedMethod {
 
 const roleIdPath = ({ id }: StoredMount, key: Uint8Array, roleId: string): string =>
   `${loginRecordsPrefix(id)}role-id/${loginIdOf(key, 'role-id', roleId)}`;
-const secretPath = ({ id }: StoredMount, name: string, secret: string): string =>
+const secretPath = ({ id }: Pick<StoredMount, 'id'>, name: string, secret: string): string =>
   `${loginRecordsPrefix(id)}secret/${loginName(name)}/${secret}`;
 const secretAccessorPath = ({ id }: StoredMount, name: string, accessor: string): string =>
   `${loginRecordsPrefix(id)}secret-accessor/${loginName(name)}/${accessor}`;

@@ -1,11 +1,4 @@
-import {
-  checkCidrs,
-  decodeJson,
-  invalidRequest,
-  newTokenSettings,
-  type TokenSettings,
-  type TokenSettingsChange,
-} from '@transitd/access';
+import { checkCidrs, invalidRequest, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '@transitd/access';
 
 /** Maximum length of a role id, and of a secret id, in characters. */
 export const idCharsMax = 4096;
@@ -39,9 +32,6 @@ export const roleExample: AppRole = {
   secretIdTtlS: 0,
   token: newTokenSettings,
 };
-
-/** @throws AccessError `record_unreadable` */
-export const decodeAppRole = (stored: Uint8Array): AppRole => decodeJson(stored, roleExample);
 
 /** @throws AccessError `invalid_request` */
 export function checkRole(role: AppRole): void {

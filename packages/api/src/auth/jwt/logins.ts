@@ -5,6 +5,7 @@ import {
   conflict,
   displayNameOf,
   equalizeReads,
+  given,
   type InertSettings,
   type Issued,
   invalidRequest,
@@ -207,11 +208,6 @@ function* checkClaims(role: JwtRole, claims: JWTPayload): Steps<void> {
     if (!(yield* hasBoundValue(claimAt(claims, name), values, role.boundClaimsType)))
       throw claimRefused(`its claim ${JSON.stringify(name)} does not match the role`);
 }
-
-const given = <T extends object>(change: T): Partial<{ [Name in keyof T]: Exclude<T[Name], undefined> }> =>
-  Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as Partial<{
-    [Name in keyof T]: Exclude<T[Name], undefined>;
-  }>;
 
 /** @throws AccessError `invalid_request` */
 function checkConfig({ keys, jwks, file, url, urlCa, issuer, algorithms }: JwtConfig): void {
