@@ -24,6 +24,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['Barrier', /^svc_barrier_/],
   ['Audit', /^svc_audit_/],
   ['Traces', /^svc_tracing_/],
+  ['Seal', /^svc_seal_/],
   ['Other metrics of transitd', /^svc_/],
   ['Process', /^process_/],
   ['Node.js', /^nodejs_/],
@@ -59,8 +60,8 @@ const head = '| metric | type, labels | meaning |\n|---|---|---|';
 const intro = `# Metrics
 
 Every metric that a node exports at \`/metrics\` of its telemetry listener and at \`/v1/sys/metrics?format=prometheus\`. Written by
-\`npm run build\` from the code; a test fails if this page is out of date. [Monitoring](monitoring.md#metrics) explains how to scrape
-them, and the [runbook](runbook.md#alerts) what to do when an alert fires.
+\`npm run build\` from the code. [Monitoring](monitoring.md#metrics) explains how to scrape them, and the [runbook](runbook.md#alerts) what
+to do when an alert fires.
 
 - \`${prefix}\` is the default of the setting \`telemetry.prefix\`. The metrics of the process and of Node.js have no prefix.
 - A histogram has the rows \`_bucket{le}\`, \`_sum\` and \`_count\`. Durations are in milliseconds, except in the last two sections.

@@ -244,7 +244,7 @@ const salvage = guarded({
   },
 });
 
-/** Routes that change replication. Below the feature level of replication they answer 400. */
+/** Routes that change replication. */
 export const replicationControlRoutes: readonly Route[] = [
   { path: 'sys/replication/dr/primary/enable', operations: { POST: enablePrimary } },
   { path: 'sys/replication/dr/primary/acknowledge', operations: { POST: acknowledge } },
