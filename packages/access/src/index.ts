@@ -5,7 +5,7 @@ export { LoginRecords, loginPrefix, loginRecordsPrefix, type Stored } from './au
 export type { Logins } from './auth/logins.ts';
 export { type AuthMount, displayNameOf, newAuthMount, splitsAsAuthPath, wordsBelow } from './mounts/auth-mount.ts';
 export type { StoredMount } from './mounts/auth-mounts.ts';
-export type { NamePlace } from './policy/acl.ts';
+export { type Denial, type NamePlace, refusedByPolicy } from './policy/acl.ts';
 export { type Capability, isCapability } from './policy/capability.ts';
 export type { Meaning, Parameters, ParameterValue } from './policy/parameter-values.ts';
 export type { ParameterReading } from './policy/parameters.ts';
@@ -18,17 +18,19 @@ export type { LoginGrant } from './tokens/login-grant.ts';
 export { policiesOfGroups } from './tokens/login-source.ts';
 export {
   allows,
-  allowsItems,
   capabilitiesOf,
+  denial,
+  grants,
   hasDenials,
   hasParameterRules,
-  isDenied,
-  isNameDenied,
-  isUseDenied,
+  itemDenial,
   type NamedRule,
+  nameDenial,
   type Principal,
   pageAllowed,
+  pathDenial,
   rulesOf,
+  useDenial,
 } from './tokens/principal.ts';
 export { initialAccess } from './tokens/root-token.ts';
 export { loginIdOf, newToken } from './tokens/token.ts';
@@ -50,7 +52,7 @@ export type { WrapInfo, Wrapped, Wrapping } from './tokens/wrapping.ts';
 export { checkCidrs } from './values/cidr.ts';
 export { type ClockDispute, type ClockDisputes, noDisputes, type TimeSource } from './values/clock-dispute.ts';
 export { DisputedDates, earlierBy } from './values/disputed-dates.ts';
-export { AccessError, type AccessErrorCode, conflict, invalidRequest, RateLimited } from './values/errors.ts';
+export { AccessError, type AccessErrorCode, conflict, invalidRequest, RateLimited, refusedBy } from './values/errors.ts';
 export { given } from './values/given.ts';
 export { starsMatch } from './values/glob.ts';
 export { changedInert, type InertSettings } from './values/inert-settings.ts';

@@ -1,6 +1,7 @@
 import type { Principal } from '@transitd/access';
 import { type JsonRules, parseJsonInSlices, runInSlices, type Steps, TaskLimit } from '@transitd/event-loop';
 import { anything, bodyText, isStreamed, type JsonSchema, joined, Rendered, type Reply, type Verb } from '@transitd/http';
+import type { PolicyRule, RefusedBy } from '@transitd/storage-fsm';
 import type { HashText } from './audit-key.ts';
 import { hashedData, hashedRequest } from './hashed-text.ts';
 import { withoutTextsOf, withoutTokens } from './quoted-texts.ts';
@@ -34,11 +35,27 @@ export interface AuditedMount {
   readonly accessor?: string;
 }
 
-/** The fields that both entries of one request have, hashed for one device, as JSON text: a long request is converted only once. */
+/** The fields that both entries of one request have, hashed for one device. A long request is converted only once. */
 export interface RequestFields {
-  readonly auth: string;
+  readonly auth: AuthFields;
+  /** JSON text. */
   readonly request: string;
+  /** JSON text. */
   readonly forwarded_from?: string;
+}
+
+/** The caller; without members if the request has no valid token. */
+interface AuthFields {
+  readonly shown: object;
+  /** JSON text. */
+  readonly metadata?: string;
+}
+
+/** How the policies of the caller decided. */
+export interface PolicyResults {
+  readonly allowed: boolean;
+  /** The rules that decided; empty if no rule matches the path. */
+  readonly rules: readonly PolicyRule[];
 }
 
 const operations: Readonly<Record<Verb, string>> = { GET: 'read', POST: 'update', DELETE: 'delete', LIST: 'list' };
@@ -61,7 +78,7 @@ export function* requestFields(audited: AuditedRequest, hash: HashText): Steps<R
   };
   const hasData = data !== undefined && Object.keys(data).length > 0;
   return {
-    auth: principal === undefined || token === undefined ? '{}' : yield* principalFields(token, principal, hash),
+    auth: principal === undefined || token === undefined ? { shown: {} } : yield* authOf(token, principal, hash),
     request: jsonObject(request, hasData ? { data: yield* hashedRequest(data, audited.schema, hash) } : {}),
     ...(forwardedFrom !== undefined && { forwarded_from: JSON.stringify(forwardedFrom) }),
   };
@@ -83,8 +100,8 @@ const mountFields = ({ point, type, accessor, class: kind }: AuditedMount): obje
   ...(kind !== undefined && { mount_class: kind }),
 });
 
-function* principalFields(token: string, { record }: Principal, hash: HashText): Steps<string> {
-  const fields = {
+function* authOf(token: string, { record }: Principal, hash: HashText): Steps<AuthFields> {
+  const shown = {
     client_token: hash(token),
     ...(record.accessor !== '' && { accessor: hash(record.accessor) }),
     display_name: record.displayName,
@@ -95,18 +112,42 @@ function* principalFields(token: string, { record }: Principal, hash: HashText):
     token_issue_time: new Date(record.createdMs).toISOString(),
     ...(record.usesLeft > 0 && { num_uses: record.usesLeft }),
   };
-  return jsonObject(fields, Object.keys(record.meta).length > 0 ? { metadata: yield* hashedData(record.meta, hash) } : {});
+  return { shown, ...(Object.keys(record.meta).length > 0 && { metadata: yield* hashedData(record.meta, hash) }) };
 }
 
-/** Returns the entry that is written before any work is done. @param time - RFC 3339 */
-export const requestEntry = (fields: RequestFields, time: string): string => jsonObject({ time, type: 'request' }, fields);
+function authJson({ shown, metadata }: AuthFields, results: PolicyResults | undefined, hash: HashText): string {
+  const decided = results && { policy_results: policyResultsJson(results, hash) };
+  return jsonObject(shown, { ...(metadata !== undefined && { metadata }), ...decided });
+}
 
-export interface AuditedResponse extends Pick<AuditedRequest, 'data' | 'mount'> {
-  readonly reply: Reply;
+/** In the form of Vault, with the rules that decided. */
+function policyResultsJson({ allowed, rules }: PolicyResults, hash: HashText): string {
+  const granting = allowed ? [...new Set(rules.map(({ policy }) => policy))] : [];
+  return JSON.stringify({
+    allowed,
+    granting_policies: granting.map((name) => ({ name, namespace_id: 'root', namespace_path: '', type: 'acl' })),
+    rules: rules.map(({ policy, path }) => ({ policy, path: withoutTokens(path, hash) })),
+  });
+}
+
+/** What both entries of a request have beside its fields. */
+interface Decided {
   /** RFC 3339. */
   readonly time: string;
+  /** Undefined if no policies were asked. */
+  readonly policyResults: PolicyResults | undefined;
+}
+
+/** Returns the entry that is written before any work is done. */
+export const requestEntry = ({ auth, ...fields }: RequestFields, { time, policyResults }: Decided, hash: HashText): string =>
+  jsonObject({ time, type: 'request' }, { auth: authJson(auth, policyResults, hash), ...fields });
+
+export interface AuditedResponse extends Pick<AuditedRequest, 'data' | 'mount'>, Decided {
+  readonly reply: Reply;
   /** Its `data` is what a caller once sent, so the names in it may be secrets. */
   readonly repeatsData: boolean;
+  /** What refused the request; undefined if nothing did, or if the error message says it. */
+  readonly refusedBy: RefusedBy | undefined;
 }
 
 /** Longer texts take milliseconds to parse. */
@@ -131,14 +172,20 @@ export async function responseEntry(fields: RequestFields, response: AuditedResp
 
 async function entryOf(
   { auth, request, ...rest }: RequestFields,
-  { reply, data, mount, time, repeatsData }: AuditedResponse,
+  { reply, data, mount, time, repeatsData, policyResults, refusedBy }: AuditedResponse,
   content: Content,
   hash: HashText,
 ): Promise<string> {
   const { error, ...fields } = await runInSlices(replyFields(content, data, { hash, repeatsData }));
   const response = jsonObject({ status: reply.status, ...mountFields(mount) }, fields);
-  return jsonObject({ time, type: 'response' }, { auth, request, response, ...rest, ...(error !== undefined && { error }) });
+  const refusal = error !== undefined && { error, ...(refusedBy && { refused_by: refusedByJson(refusedBy, hash) }) };
+  const caller = authJson(auth, policyResults, hash);
+  return jsonObject({ time, type: 'response' }, { auth: caller, request, response, ...rest, ...refusal });
 }
+
+/** Values are hashed even if they are numbers: they are what a caller claims to be. */
+const refusedByJson = ({ constraint, given }: RefusedBy, hash: HashText): string =>
+  JSON.stringify({ constraint: withoutTokens(constraint, hash), given: given?.map(hash) });
 
 /** The members of a response that are recorded. */
 interface Content {

@@ -2,10 +2,17 @@ import { randomUUID } from 'node:crypto';
 import type { Principal } from '@transitd/access';
 import { runInSlices } from '@transitd/event-loop';
 import type { JsonSchema, Reply, Verb } from '@transitd/http';
-import { Refusal } from '@transitd/storage-fsm';
+import { type PolicyRule, Refusal, type RefusedBy } from '@transitd/storage-fsm';
 import type { AuditWriter, EntryType } from './audit-devices.ts';
 import type { AuditKey, HashText } from './audit-key.ts';
-import { type AuditedMount, type RequestFields, requestEntry, requestFields, responseEntry } from './entry.ts';
+import {
+  type AuditedMount,
+  type PolicyResults,
+  type RequestFields,
+  requestEntry,
+  requestFields,
+  responseEntry,
+} from './entry.ts';
 
 /** No audit device could write an entry. The message reaches the caller and says whether the request took effect. */
 export class AuditError extends Refusal<'audit_failed'> {}
@@ -40,6 +47,8 @@ export class Exchange {
   #principal: Principal | undefined;
   #data: object | undefined;
   #wrapTtlS = 0;
+  #grantedBy: readonly PolicyRule[] | undefined;
+  #refusedBy: RefusedBy | undefined;
   /** The request entry is written with the response entry. */
   #isDeferred = false;
   #mount: AuditedMount = { point: '', type: '' };
@@ -66,6 +75,17 @@ export class Exchange {
   /** The response will be wrapped for this many seconds; 0 when it will not. */
   setWrapTtl(ttlS: number): void {
     this.#wrapTtlS = ttlS;
+  }
+
+  /** @param rules - the rules of policies that allow the request */
+  setGrantedBy(rules: readonly PolicyRule[]): void {
+    this.#grantedBy = rules;
+    this.#refusedBy = undefined;
+  }
+
+  /** @param refusedBy - what refuses the request; undefined if its error message says it */
+  setRefusedBy(refusedBy: RefusedBy | undefined): void {
+    this.#refusedBy = refusedBy;
   }
 
   /**
@@ -98,9 +118,9 @@ export class Exchange {
     const time = new Date().toISOString();
     const response = { ...reply, requestId: this.#id };
     const { repeatsData = false } = this.#parts;
-    await this.#write('response', failure, ({ hash, fields }) =>
-      responseEntry(fields, { reply: response, data: this.#data, mount: this.#mount, time, repeatsData }, hash),
-    );
+    const decided = { policyResults: this.#policyResults, refusedBy: this.#refusedBy };
+    const answered = { reply: response, data: this.#data, mount: this.#mount, time, repeatsData, ...decided };
+    await this.#write('response', failure, ({ hash, fields }) => responseEntry(fields, answered, hash));
     return response;
   }
 
@@ -108,7 +128,14 @@ export class Exchange {
     this.#begun = true;
     const time = new Date().toISOString();
     await this.#build(failure, () => this.#hashRequest());
-    await this.#write('request', failure, ({ fields }) => requestEntry(fields, time));
+    const policyResults = this.#policyResults;
+    await this.#write('request', failure, ({ hash, fields }) => requestEntry(fields, { time, policyResults }, hash));
+  }
+
+  /** Undefined if no policies were asked. */
+  get #policyResults(): PolicyResults | undefined {
+    const rules = this.#refusedBy?.rules ?? this.#grantedBy;
+    return rules && { allowed: this.#refusedBy === undefined, rules };
   }
 
   /** Long entries are built in slices, before the write and its time limit begin. */

@@ -2,7 +2,7 @@ export { lockDirectory } from './directory/directory-lock.ts';
 export { type Disk, syncDirectory } from './directory/disk.ts';
 export { DiskReserve, type DiskReserveOptions, growthBytesMin } from './directory/disk-reserve.ts';
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './directory/node-directory.ts';
-export { Refusal, StorageDamaged, StorageFailed, StorageInUse } from './errors.ts';
+export { type PolicyRule, Refusal, type RefusedBy, StorageDamaged, StorageFailed, StorageInUse } from './errors.ts';
 export { armFailpoints, type FailpointName, failpoint } from './failpoint.ts';
 export {
   type FeatureLevel,

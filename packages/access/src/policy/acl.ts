@@ -1,15 +1,30 @@
 import { accessTurns, runAtOnce, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
-import { bitOf, type Capability, namesOf } from './capability.ts';
+import type { PolicyRule, RefusedBy } from '@transitd/storage-fsm';
+import { bitOf, type Capability, capabilities, namesOf } from './capability.ts';
 import type { Parameters, ParameterValue } from './parameter-values.ts';
 import {
+  deniedName,
   isUnrestricted,
-  isValueDenied,
-  itemsWithin,
   mergedLists,
   type ParameterReading,
-  withinParameters,
+  type ParameterRefusal,
+  refusedItem,
+  refusedParameter,
 } from './parameters.ts';
 import type { PathRule, Policy, Rule } from './policy.ts';
+
+/** The rules of all policies of a token for one path or pattern, merged into one. */
+export interface MergedRule extends Rule {
+  /** The path or pattern, as policies write it. */
+  readonly path: string;
+  readonly of: readonly OwnRule[];
+}
+
+/** The rule of one policy. */
+interface OwnRule {
+  readonly policy: string;
+  readonly rule: Rule;
+}
 
 /** A rule for a pattern, with the properties that rank it among several matching patterns. */
 interface PatternRule {
@@ -21,7 +36,7 @@ interface PatternRule {
   readonly firstWildcard: number;
   /** Number of segments that are `+`. */
   readonly wildcards: number;
-  readonly rule: Rule;
+  readonly rule: MergedRule;
 }
 
 /** A pattern with at least one segment `+`. */
@@ -39,41 +54,46 @@ export const decisionsBytesMax = decisionsMax * (2 * decisionCharsMax + 64);
 
 /** Rules of several policies. Rules for the same path are merged into one. */
 interface Compiled {
-  readonly exact: ReadonlyMap<string, Rule>;
-  readonly prefixes: ReadonlyMap<string, Rule>;
+  readonly exact: ReadonlyMap<string, MergedRule>;
+  readonly prefixes: ReadonlyMap<string, MergedRule>;
   readonly segments: readonly SegmentsRule[];
 }
 
-function* compileSteps(policies: readonly Policy[]): Steps<Compiled> {
-  const rules = { exact: new Map<string, Rule[]>(), prefix: new Map<string, Rule[]>(), segments: new Map<string, Rule[]>() };
-  for (const policy of policies) {
+function* compileSteps(policies: readonly Policy[], names: readonly string[]): Steps<Compiled> {
+  const rules = {
+    exact: new Map<string, OwnRule[]>(),
+    prefix: new Map<string, OwnRule[]>(),
+    segments: new Map<string, OwnRule[]>(),
+  };
+  for (const [at, policy] of policies.entries()) {
     for (const { path, rule } of policy) {
       yield;
+      const own = { policy: names[at] ?? '', rule };
       const [byPath, key] = hasSegmentWildcard(path)
         ? [rules.segments, path]
         : path.endsWith('*')
           ? [rules.prefix, path.slice(0, -1)]
           : [rules.exact, path];
       const present = byPath.get(key);
-      if (present === undefined) byPath.set(key, [rule]);
-      else present.push(rule);
+      if (present === undefined) byPath.set(key, [own]);
+      else present.push(own);
     }
   }
-  const exact = new Map<string, Rule>();
-  const prefixes = new Map<string, Rule>();
+  const exact = new Map<string, MergedRule>();
+  const prefixes = new Map<string, MergedRule>();
   const segments: SegmentsRule[] = [];
-  for (const [from, to] of [
-    [rules.exact, exact],
-    [rules.prefix, prefixes],
+  for (const [from, to, end] of [
+    [rules.exact, exact, ''],
+    [rules.prefix, prefixes, '*'],
   ] as const) {
     for (const [path, all] of from) {
       yield;
-      to.set(path, merged(all));
+      to.set(path, merged(path + end, all));
     }
   }
   for (const [path, all] of rules.segments) {
     yield;
-    segments.push(segmentsRule({ path, rule: merged(all) }));
+    segments.push(segmentsRule(merged(path, all)));
   }
   return { exact, prefixes, segments };
 }
@@ -96,18 +116,21 @@ export class Acl {
   readonly hasParameters: boolean;
   /** When the first rule expires and the list is out of date, in milliseconds since the epoch; infinite when no rule expires. */
   readonly goodUntilMs: number;
-  readonly #exact: ReadonlyMap<string, Rule>;
-  readonly #prefixes: ReadonlyMap<string, Rule>;
+  readonly #exact: ReadonlyMap<string, MergedRule>;
+  readonly #prefixes: ReadonlyMap<string, MergedRule>;
   /** Longest first. */
   readonly #prefixLengths: readonly number[];
   readonly #segments: readonly SegmentsRule[];
   /** Cached decisions by path; lists are cached under their path with a trailing slash. */
-  readonly #decided = new Map<string, Rule | null>();
+  readonly #decided = new Map<string, MergedRule | null>();
   /** Copies of this list with a name in every path in lower case, by its place; undefined if no denial has capitals there. */
   readonly #caseFolded = new Map<string, Acl | undefined>();
 
-  /** @param rules - the rules of `policies`, merged by path */
-  constructor(policies: readonly Policy[], rules = runAtOnce(compileSteps(policies))) {
+  /**
+   * @param names - of the policies, in their order; absent for policies without a name
+   * @param rules - the rules of `policies`, merged by path
+   */
+  constructor(policies: readonly Policy[], names: readonly string[] = [], rules = runAtOnce(compileSteps(policies, names))) {
     this.hasDenials = policies.some((policy) => policy.some(({ rule }) => rule.deny));
     this.hasParameters = policies.some((policy) => policy.some(({ rule }) => !isUnrestricted(rule.parameters)));
     this.goodUntilMs = policies.reduce(
@@ -120,57 +143,49 @@ export class Acl {
     this.#prefixLengths = [...new Set([...this.#prefixes.keys()].map(({ length }) => length))].sort((a, b) => b - a);
   }
 
-  /** Compiles policies in time slices. */
-  static async compile(policies: readonly Policy[]): Promise<Acl> {
-    return new Acl(policies, await runInSlices(compileSteps(policies), new TimeSlice(accessTurns)));
+  /** Compiles policies in time slices. @param names - of the policies, in their order */
+  static async compile(policies: readonly Policy[], names: readonly string[] = []): Promise<Acl> {
+    return new Acl(policies, names, await runInSlices(compileSteps(policies, names), new TimeSlice(accessTurns)));
   }
 
   /** Returns every path and every pattern with its rule. */
   rules(): { readonly exact: readonly PathRule[]; readonly patterns: readonly PathRule[] } {
     const pathRules = (rules: Iterable<readonly [string, Rule]>): PathRule[] =>
       [...rules].map(([path, rule]) => ({ path, rule }));
-    const segments = this.#segments.map(({ pattern, prefix, rule }) => [prefix ? `${pattern}*` : pattern, rule] as const);
+    const segments = this.#segments.map(({ rule }) => [rule.path, rule] as const);
     return { exact: pathRules(this.#exact), patterns: pathRules([...this.#prefixes, ...segments]) };
   }
 
   /**
-   * Returns whether a rule denies the path when a name in it is compared case-insensitively, so that a rule written with capitals
-   * matches too.
+   * Returns the rule that denies the path when a name in it is compared case-insensitively, so that a rule written with capitals
+   * matches too. The rule's path has the name in lower case.
    * @param path - with the name in lower case
    */
-  deniesName(path: string, place: NamePlace): boolean {
-    if (!this.hasDenials) return false;
+  nameDenial(path: string, place: NamePlace): MergedRule | undefined {
+    if (!this.hasDenials) return undefined;
     // A name of several segments is the end of its path, so rules of any length are folded alike.
     const key = `${place.first}${place.count > 1 ? '+' : ''}`;
     if (!this.#caseFolded.has(key)) this.#caseFolded.set(key, this.#caseFoldedAt(place));
-    return this.#caseFolded.get(key)?.ruleFor(path)?.deny === true;
-  }
-
-  /** Returns the path or pattern of one of the rules of this list, as policies write it. */
-  pathOf(rule: Rule): string | undefined {
-    return this.#written().find((each) => each.rule === rule)?.path;
-  }
-
-  #written(): readonly PathRule[] {
-    return [
-      ...[...this.#exact].map(([path, rule]) => ({ path, rule })),
-      ...[...this.#prefixes].map(([path, rule]) => ({ path: `${path}*`, rule })),
-      ...this.#segments.map(({ pattern, prefix, rule }) => ({ path: prefix ? `${pattern}*` : pattern, rule })),
-    ];
+    const rule = this.#caseFolded.get(key)?.ruleFor(path);
+    return rule?.deny === true ? rule : undefined;
   }
 
   #caseFoldedAt(place: NamePlace): Acl | undefined {
-    const written = this.#written();
+    const written = [...this.#exact.values(), ...this.#prefixes.values(), ...this.#segments.map(({ rule }) => rule)];
     const lower = (path: string): string => withLowerCaseAt(path, place);
-    if (!written.some(({ path, rule }) => rule.deny && lower(path) !== path)) return undefined;
-    return new Acl([written.map(({ path, rule }) => ({ path: lower(path), rule }))]);
+    if (!written.some(({ path, deny }) => deny && lower(path) !== path)) return undefined;
+    const each = written.flatMap(({ path, of }) => of.map((own) => ({ ...own, path: lower(path) })));
+    return new Acl(
+      each.map((own) => [own]),
+      each.map(({ policy }) => policy),
+    );
   }
 
   /**
    * Returns the rule that decides about a path without a trailing slash; undefined when no rule matches, so that nothing is
    * granted.
    */
-  ruleFor(path: string): Rule | undefined {
+  ruleFor(path: string): MergedRule | undefined {
     const known = this.#decided.get(path);
     if (known !== undefined) return known ?? undefined;
     return this.#remember(path, this.#exact.get(path) ?? this.#byPattern(path));
@@ -181,14 +196,14 @@ export class Acl {
    * the exact rule for the path without it, otherwise the strongest pattern that matches either form. So a pattern without a trailing
    * slash grants and denies lists too.
    */
-  listRuleFor(path: string): Rule | undefined {
+  listRuleFor(path: string): MergedRule | undefined {
     const listed = `${path}/`;
     const known = this.#decided.get(listed);
     if (known !== undefined) return known ?? undefined;
     return this.#remember(listed, this.#exact.get(listed) ?? this.#exact.get(path) ?? this.#byPattern(listed, path));
   }
 
-  #remember(path: string, rule: Rule | undefined): Rule | undefined {
+  #remember(path: string, rule: MergedRule | undefined): MergedRule | undefined {
     if (path.length > decisionCharsMax) return rule;
     if (this.#decided.size >= decisionsMax) this.#decided.clear();
     this.#decided.set(path, rule ?? null);
@@ -196,7 +211,7 @@ export class Acl {
   }
 
   /** Returns the strongest rule among the longest prefixes and all patterns with `+` that match one of the forms of a path. */
-  #byPattern(...forms: readonly string[]): Rule | undefined {
+  #byPattern(...forms: readonly string[]): MergedRule | undefined {
     let best: PatternRule | undefined;
     for (const path of forms) {
       const prefix = this.#longestPrefix(path);
@@ -228,7 +243,8 @@ const withLowerCaseAt = (path: string, { first, count }: NamePlace): string =>
 
 const hasSegmentWildcard = (path: string): boolean => path.includes('+') && path.split('/').includes('+');
 
-function segmentsRule({ path, rule }: PathRule): SegmentsRule {
+function segmentsRule(rule: MergedRule): SegmentsRule {
+  const { path } = rule;
   const prefix = path.endsWith('*');
   const pattern = prefix ? path.slice(0, -1) : path;
   const segments = pattern.split('/');
@@ -264,11 +280,12 @@ function isStronger(one: PatternRule, other: PatternRule): boolean {
 }
 
 /** Merges the rules for one path: a denial wins, otherwise capabilities add up. Takes time linear in the size of the rules. */
-function merged(rules: readonly Rule[]): Rule {
+function merged(path: string, of: readonly OwnRule[]): MergedRule {
+  const rules = of.map(({ rule }) => rule);
   const [first] = rules;
   const denial = rules.find(({ deny }) => deny);
-  if (denial !== undefined) return denial;
-  if (first !== undefined && rules.length === 1) return first;
+  if (denial !== undefined) return { ...denial, path, of };
+  if (first !== undefined && rules.length === 1) return { ...first, path, of };
   const pageMax = rules.reduce((least, { pageMax = 0 }) => smallerBound(least, pageMax), 0);
   return {
     capabilities: rules.reduce((bits, { capabilities }) => bits | capabilities, 0),
@@ -283,6 +300,8 @@ function merged(rules: readonly Rule[]): Rule {
       max: rules.reduce((least, { wrappingTtlS }) => smallerBound(least, wrappingTtlS.max), 0),
     },
     ...(pageMax > 0 && { pageMax }),
+    path,
+    of,
   };
 }
 
@@ -301,45 +320,103 @@ export interface AccessRequest {
   readonly wrapTtlS?: number | undefined;
 }
 
-/** Returns whether the rule on the path grants the capability and allows the parameters. */
-export function permits(acl: Acl, { capability, path, parameters, reading, wrapTtlS }: AccessRequest): boolean {
-  const rule = capability === 'list' ? acl.listRuleFor(path) : ruleOn(acl, path);
-  if (rule === undefined || (rule.capabilities & bitOf(capability)) === 0) return false;
-  if (capability === 'sudo') return true;
-  if (wrapTtlS !== undefined && !meetsWrappingBounds(rule, wrapTtlS)) return false;
-  if (parameters === undefined || capability === 'list' || capability === 'delete') return true;
-  return withinParameters(rule.parameters, parameters, reading);
+/** A refusal by the policies: the constraint, and the rule that decided; no rule matches the path if that is undefined. */
+export interface Denial extends ParameterRefusal {
+  readonly rule: MergedRule | undefined;
 }
 
-/** Returns whether the rule on the path allows every item of the request's lists. */
-export async function permitsItems(acl: Acl, path: string, parameters: Parameters, reading: ParameterReading): Promise<boolean> {
+/** The constraint of a request without a capability. */
+const missing = Object.fromEntries(capabilities.map((name) => [name, `capabilities.${name}`])) as Readonly<
+  Record<Capability, string>
+>;
+
+/** Returns why the rule on the path refuses the request; undefined if it grants the capability and allows the parameters. */
+export function denialOf(acl: Acl, { capability, path, parameters, reading, wrapTtlS }: AccessRequest): Denial | undefined {
+  const rule = capability === 'list' ? acl.listRuleFor(path) : ruleOn(acl, path);
+  if (rule === undefined || (rule.capabilities & bitOf(capability)) === 0)
+    return { constraint: rule?.deny === true ? 'deny' : missing[capability], rule };
+  if (capability === 'sudo') return undefined;
+  const bound = wrapTtlS === undefined ? undefined : missedBound(rule, wrapTtlS);
+  if (bound !== undefined) return { constraint: bound, rule };
+  if (parameters === undefined || capability === 'list' || capability === 'delete') return undefined;
+  const refused = refusedParameter(rule.parameters, parameters, reading);
+  return refused && { ...refused, rule };
+}
+
+/** Returns whether the rule on the path grants the capability and allows the parameters. */
+export const permits = (acl: Acl, request: AccessRequest): boolean => denialOf(acl, request) === undefined;
+
+/** Returns why the rule on the path refuses an item of the request's lists; undefined if it allows all of them. */
+export async function itemDenialOf(
+  acl: Acl,
+  path: string,
+  parameters: Parameters,
+  reading: ParameterReading,
+): Promise<Denial | undefined> {
   const rule = acl.ruleFor(path);
-  return rule === undefined || itemsWithin(rule.parameters, parameters, reading);
+  const refused = rule && (await refusedItem(rule.parameters, parameters, reading));
+  return refused && { ...refused, rule };
 }
 
 /**
- * Returns how many names a list below `path` may return and whether the request must set a limit; undefined when there is no bound.
+ * Returns how many names a list below `path` may return, whether the request must set a limit, and the rule that says so; undefined when
+ * there is no bound.
  */
-export function pageOf(acl: Acl, path: string): { readonly max: number; readonly isRequired: boolean } | undefined {
+export function pageOf(
+  acl: Acl,
+  path: string,
+): { readonly max: number; readonly isRequired: boolean; readonly rule: MergedRule } | undefined {
   const rule = acl.listRuleFor(path);
-  return rule?.pageMax === undefined ? undefined : { max: rule.pageMax, isRequired: rule.parameters.required.includes('limit') };
+  if (rule?.pageMax === undefined) return undefined;
+  return { max: rule.pageMax, isRequired: rule.parameters.required.includes('limit'), rule };
 }
 
-/** Returns whether the rule on the path denies a value that the operation uses under one of these names. */
-export const deniesValue = (acl: Acl, path: string, names: readonly string[], value: ParameterValue): boolean => {
+/** Returns why the rule on the path denies a value that the operation uses under one of these names; undefined if it does not. */
+export function valueDenialOf(acl: Acl, path: string, names: readonly string[], value: ParameterValue): Denial | undefined {
   const rule = acl.ruleFor(path);
-  return rule !== undefined && isValueDenied(rule.parameters, names, value);
-};
+  const name = rule && deniedName(rule.parameters, names, value);
+  return name === undefined ? undefined : { constraint: `denied_parameters.${name}`, rule };
+}
 
-/** A rule with wrapping bounds requires wrapping. */
-const meetsWrappingBounds = ({ wrappingTtlS: { min, max } }: Rule, ttlS: number): boolean =>
-  (min === 0 && max === 0) || (ttlS > 0 && ttlS >= min && (max === 0 || ttlS <= max));
+/** A rule with wrapping bounds requires wrapping. Returns the bound that a TTL misses; undefined if it is within both. */
+function missedBound({ wrappingTtlS: { min, max } }: Rule, ttlS: number): string | undefined {
+  if ((min === 0 && max === 0) || (ttlS > 0 && ttlS >= min && (max === 0 || ttlS <= max))) return undefined;
+  return min > 0 && ttlS < min ? 'min_wrapping_ttl' : 'max_wrapping_ttl';
+}
 
-const ruleOn = (acl: Acl, path: string): Rule | undefined =>
+const ruleOn = (acl: Acl, path: string): MergedRule | undefined =>
   path.endsWith('/') ? acl.listRuleFor(path.slice(0, -1)) : acl.ruleFor(path);
 
-/** Returns whether a rule denies the path explicitly. A path without a rule is not denied explicitly. */
-export const denies = (acl: Acl, path: string): boolean => acl.hasDenials && acl.ruleFor(path)?.deny === true;
+/** Returns the rule that denies the path explicitly. A path without a rule is not denied explicitly. */
+export function explicitDenialOf(acl: Acl, path: string): Denial | undefined {
+  const rule = acl.hasDenials ? acl.ruleFor(path) : undefined;
+  return rule?.deny === true ? { constraint: 'deny', rule } : undefined;
+}
+
+/** Returns whether a rule denies the path explicitly. */
+export const denies = (acl: Acl, path: string): boolean => explicitDenialOf(acl, path) !== undefined;
+
+/** Returns a denial as the audit log records it: with the rules that were merged into the deciding one. */
+export const refusedByPolicy = ({ rule, ...denial }: Denial): RefusedBy => ({
+  ...denial,
+  rules: rule === undefined ? [] : rulesIn(rule, (own) => own.deny || !rule.deny),
+});
+
+/**
+ * Returns the rules that grant an allowed request: those of each policy with the first of these capabilities that the deciding rule has.
+ * @param wanted - capabilities, any of which is enough
+ */
+export function grantsOn(acl: Acl, path: string, wanted: readonly Capability[]): readonly PolicyRule[] {
+  const rule = wanted.includes('list') ? acl.listRuleFor(path) : ruleOn(acl, path);
+  const used = rule && wanted.map(bitOf).find((bit) => (rule.capabilities & bit) !== 0);
+  return rule === undefined || used === undefined ? [] : rulesIn(rule, ({ capabilities: own }) => (own & used) !== 0);
+}
+
+/** Returns the rules that were merged into one, a policy once. */
+function rulesIn({ path, of }: MergedRule, counts: (own: Rule) => boolean): readonly PolicyRule[] {
+  const policies = new Set(of.filter(({ rule }) => counts(rule)).map(({ policy }) => policy));
+  return [...policies].map((policy) => ({ policy, path }));
+}
 
 /** Returns the capabilities of a rule in alphabetical order; `deny` alone when it grants nothing. */
 export function capabilityNames({ deny, capabilities }: Rule): readonly (Capability | 'deny')[] {
@@ -348,10 +425,7 @@ export function capabilityNames({ deny, capabilities }: Rule): readonly (Capabil
 }
 
 /** Returns the path or pattern of the rule that decides about a path; undefined if no rule matches. */
-export function decidingPath(acl: Acl, path: string): string | undefined {
-  const decided = ruleOn(acl, path);
-  return decided && acl.pathOf(decided);
-}
+export const decidingPath = (acl: Acl, path: string): string | undefined => ruleOn(acl, path)?.path;
 
 /** Returns the capabilities on a path in alphabetical order. A path with a trailing slash stands for a list of the names below it. */
 export function capabilitiesOn(acl: Acl, path: string): readonly (Capability | 'deny')[] {

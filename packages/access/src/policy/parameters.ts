@@ -41,41 +41,65 @@ export interface ParameterReading {
 export const isUnrestricted = ({ required, allowed, denied }: ParameterRules): boolean =>
   required.length === 0 && allowed.size === 0 && denied.size === 0;
 
+/** What the rules refuse: the list of the rule with the name of the parameter, such as `denied_parameters.type`. */
+export interface ParameterRefusal {
+  readonly constraint: string;
+  /** A name that the operation does not declare, and so may be anything. */
+  readonly given?: readonly string[] | undefined;
+}
+
+const refusalBy = (list: 'allowed' | 'denied' | 'required', name: string): ParameterRefusal => ({
+  constraint: `${list}_parameters.${name}`,
+});
+
+/** The refusal of a parameter that is not among the allowed ones. */
+const notAllowed = (name: string, { meanings, innerMeanings }: ParameterReading): ParameterRefusal =>
+  meanings?.has(name) === true || innerMeanings?.has(name) === true
+    ? refusalBy('allowed', name)
+    : { constraint: 'allowed_parameters', given: [name] };
+
 /**
- * Returns whether a request's parameters are within the rules; `itemsWithin` checks the items of lists. Allowed values match narrowly, and
- * so must every part of a list, which may be written as one comma-separated text. Denied values match every form that an endpoint reads as
- * the same value: denying `true` or 4096 also denies `"true"` or `"+0x1000"`, in a list or comma-separated, in the path, and under any
- * other name for the same parameter. Denying the default denies omitting the parameter.
+ * Returns what refuses a request's parameters; undefined if they are within the rules. `refusedItem` checks the items of lists. Allowed
+ * values match narrowly, and so must every part of a list, which may be written as one comma-separated text. Denied values match every
+ * form that an endpoint reads as the same value: denying `true` or 4096 also denies `"true"` or `"+0x1000"`, in a list or comma-separated,
+ * in the path, and under any other name for the same parameter. Denying the default denies omitting the parameter.
  */
-export function withinParameters(rules: ParameterRules, members: Parameters, reading: ParameterReading = {}): boolean {
-  if (isUnrestricted(rules)) return true;
-  const names = Object.keys(members);
+export function refusedParameter(
+  rules: ParameterRules,
+  members: Parameters,
+  reading: ParameterReading = {},
+): ParameterRefusal | undefined {
+  if (isUnrestricted(rules)) return undefined;
   const listed = listsOf(members, reading);
   for (const name of rules.required) {
-    if (listed.some(({ inner }) => inner.has(name))) continue; // each item must have the parameter instead: checked in `itemsWithin`
-    if (isMissing(members[name])) return false;
+    if (listed.some(({ inner }) => inner.has(name))) continue; // each item must have the parameter instead: checked in `refusedItem`
+    if (isMissing(members[name])) return refusalBy('required', name);
   }
-  if (!isPathWithin(rules, reading) || !areOmittedWithin(rules, members, reading)) return false;
-  if (names.length === 0) return true;
-  if (rules.denied.has('*')) return false;
-  return (
-    areWithin(rules, members, reading, { checksNames: rules.allowed.size > 0 }) &&
-    [...(reading.inner ?? [])].every(([name, inner]) => {
-      const value = members[name];
-      return (
-        !isMembers(value) || areWithin(rules, value, reading, { checksNames: checksInnerNames(rules, inner), isInner: true })
-      );
-    })
-  );
+  const outside = refusedInPath(rules, reading) ?? refusedOmission(rules, members, reading);
+  if (outside !== undefined || Object.keys(members).length === 0) return outside;
+  if (rules.denied.has('*')) return refusalBy('denied', '*');
+  const refused = refusedMember(rules, members, reading, { checksNames: rules.allowed.size > 0 });
+  if (refused !== undefined) return refused;
+  for (const [name, inner] of reading.inner ?? []) {
+    const value = members[name];
+    if (!isMembers(value)) continue;
+    const refused = refusedMember(rules, value, reading, { checksNames: checksInnerNames(rules, inner), isInner: true });
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
 }
 
 /**
- * Returns whether each item of the request's lists is within the rules. An item is checked like the body of a request for that item
- * alone. The names in items are checked against the allowed names only if an allowed name can occur in an item: a rule that allows
- * only `batch_input` allows any item. Values are always checked against those allowed under another name.
+ * Returns what refuses an item of the request's lists; undefined if each item is within the rules. An item is checked like the body of a
+ * request for that item alone. The names in items are checked against the allowed names only if an allowed name can occur in an item: a
+ * rule that allows only `batch_input` allows any item. Values are always checked against those allowed under another name.
  */
-export async function itemsWithin(rules: ParameterRules, members: Parameters, reading: ParameterReading): Promise<boolean> {
-  if (isUnrestricted(rules)) return true;
+export async function refusedItem(
+  rules: ParameterRules,
+  members: Parameters,
+  reading: ParameterReading,
+): Promise<ParameterRefusal | undefined> {
+  if (isUnrestricted(rules)) return undefined;
   const slice = new TimeSlice(accessTurns);
   for (const { items, inner } of listsOf(members, reading)) {
     const checksNames = checksInnerNames(rules, inner);
@@ -83,17 +107,19 @@ export async function itemsWithin(rules: ParameterRules, members: Parameters, re
     for (const item of items) {
       if (slice.isOver) await slice.next();
       if (!isMembers(item)) continue; // the operation rejects such an item
-      if (required.some((name) => isMissing(item[name])) || !areWithin(rules, item, reading, { checksNames, isItem: true }))
-        return false;
-      if (!areOmittedWithin(rules, item, reading, inner)) return false;
+      const absent = required.find((name) => isMissing(item[name]));
+      if (absent !== undefined) return refusalBy('required', absent);
+      const refused =
+        refusedMember(rules, item, reading, { checksNames, isItem: true }) ?? refusedOmission(rules, item, reading, inner);
+      if (refused !== undefined) return refused;
     }
   }
-  return true;
+  return undefined;
 }
 
-/** Returns whether a value is denied under one of the names of its parameter. */
-export const isValueDenied = ({ denied }: ParameterRules, names: readonly string[], value: ParameterValue): boolean =>
-  names.some((name) => denied.get(name)?.some((listed) => mayEqual(listed, value)) === true);
+/** Returns the first of the names of a parameter under which its value is denied. */
+export const deniedName = ({ denied }: ParameterRules, names: readonly string[], value: ParameterValue): string | undefined =>
+  names.find((name) => denied.get(name)?.some((listed) => mayEqual(listed, value)) === true);
 
 /** A field of items that is only returned to the caller unchanged. */
 const echoed = 'reference';
@@ -118,12 +144,14 @@ interface Checked {
   readonly isItem?: boolean;
 }
 
-function areWithin(
+/** Returns what refuses one of the members; undefined if all are within the rules. */
+function refusedMember(
   { allowed, denied }: ParameterRules,
   members: Parameters,
-  { otherNames, meanings, innerMeanings, split = new Set() }: ParameterReading,
+  reading: ParameterReading,
   { checksNames, isInner = false, isItem = false }: Checked,
-): boolean {
+): ParameterRefusal | undefined {
+  const { otherNames, meanings, innerMeanings, split = new Set() } = reading;
   const anyName = allowed.has('*');
   const meaningOf = isInner || isItem ? innerMeanings : meanings;
   for (const name in members) {
@@ -132,46 +160,55 @@ function areWithin(
     for (const each of [name, ...others]) {
       const values = denied.get(each.toLowerCase());
       if (values === undefined) continue;
-      if (values.length === 0 || values.some((listed) => mayMean(listed, value, meaningOf?.get(name), members))) return false;
+      if (values.length === 0 || values.some((listed) => mayMean(listed, value, meaningOf?.get(name), members)))
+        return refusalBy('denied', each.toLowerCase());
     }
     const values = allowed.get(name.toLowerCase());
     if (values === undefined) {
-      if (checksNames && !anyName && !(isItem && name === echoed)) return false;
-      if (!isAllowedAs(allowed, others, value, split.has(name))) return false;
-    } else if (checksNames && values.length > 0 && !areAllowed(values, value, split.has(name))) return false;
+      if (checksNames && !anyName && !(isItem && name === echoed)) return notAllowed(name, reading);
+      const other = notAllowedAs(allowed, others, value, split.has(name));
+      if (other !== undefined) return refusalBy('allowed', other);
+    } else if (checksNames && values.length > 0 && !areAllowed(values, value, split.has(name)))
+      return refusalBy('allowed', name.toLowerCase());
   }
-  return true;
+  return undefined;
 }
 
 /**
  * Checks the parameters in the path. Under its other names, a parameter is checked as if it were in the body. Under its own name, it
  * is checked only against listed denied values.
  */
-function isPathWithin({ allowed, denied }: ParameterRules, { inPath = {}, otherNames, meanings }: ParameterReading): boolean {
-  return Object.entries(inPath).every(([name, value]) => {
+function refusedInPath(
+  { allowed, denied }: ParameterRules,
+  { inPath = {}, otherNames, meanings }: ParameterReading,
+): ParameterRefusal | undefined {
+  for (const [name, value] of Object.entries(inPath)) {
     const others = otherNames?.get(name) ?? [];
     const matches = (listed: ParameterValue): boolean => mayMean(listed, value, meanings?.get(name), inPath);
-    if (denied.get(name)?.some(matches) === true) return false;
-    const isDenied = others.some((other) => {
+    if (denied.get(name)?.some(matches) === true) return refusalBy('denied', name);
+    const deniedAs = others.find((other) => {
       const values = denied.get(other);
       return values !== undefined && (values.length === 0 || values.some(matches));
     });
-    return !isDenied && isAllowedAs(allowed, others, value, false);
-  });
+    if (deniedAs !== undefined) return refusalBy('denied', deniedAs);
+    const other = notAllowedAs(allowed, others, value, false);
+    if (other !== undefined) return refusalBy('allowed', other);
+  }
+  return undefined;
 }
 
 /**
- * Returns whether no omitted parameter has a denied default. A list without values denies only a parameter that is present. A parameter
- * that items have is not checked beside the items, because it has no effect there.
+ * Returns the omitted parameter whose default is denied; undefined if there is none. A list without values denies only a parameter that is
+ * present. A parameter that items have is not checked beside the items, because it has no effect there.
  * @param inner - the parameters of an item; undefined for the body
  */
-function areOmittedWithin(
+function refusedOmission(
   { denied }: ParameterRules,
   members: Parameters,
   reading: ParameterReading,
   inner?: ReadonlySet<string>,
-): boolean {
-  if (denied.size === 0) return true;
+): ParameterRefusal | undefined {
+  if (denied.size === 0) return undefined;
   const { inPath = {}, otherNames, meanings, innerMeanings } = reading;
   const lists = inner === undefined ? listsOf(members, reading) : [];
   for (const [name, values] of denied) {
@@ -179,16 +216,17 @@ function areOmittedWithin(
     if (names.some((each) => !isMissing(members[each]) || each in inPath || lists.some(({ inner }) => inner.has(each)))) continue;
     if (inner !== undefined && !inner.has(name)) continue;
     const meaning = names.flatMap((each) => (inner === undefined ? meanings : innerMeanings)?.get(each) ?? []);
-    if (values.some((listed) => meaning.some((each) => mayMean(listed, undefined, each, members)))) return false;
+    if (values.some((listed) => meaning.some((each) => mayMean(listed, undefined, each, members))))
+      return refusalBy('denied', name);
   }
-  return true;
+  return undefined;
 }
 
-/** Returns whether a value is allowed under each other name of its parameter that has a list of allowed values. */
-const isAllowedAs = (allowed: ParameterLists, others: readonly string[], value: unknown, isSplit: boolean): boolean =>
-  others.every((other) => {
+/** Returns the other name of a parameter whose list of allowed values does not have the value; undefined if there is none. */
+const notAllowedAs = (allowed: ParameterLists, others: readonly string[], value: unknown, isSplit: boolean): string | undefined =>
+  others.find((other) => {
     const values = allowed.get(other);
-    return values === undefined || values.length === 0 || areAllowed(values, value, isSplit);
+    return values !== undefined && values.length > 0 && !areAllowed(values, value, isSplit);
   });
 
 /** Merges the lists of several policies for one path. If one policy lists a parameter with any value, so does the result. */

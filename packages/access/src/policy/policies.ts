@@ -132,7 +132,7 @@ export class Policies {
       const generation = this.#generation;
       const { policies, bytes } = await this.#inForce(names);
       if (generation !== this.#generation) continue;
-      const acl = await Acl.compile(policies);
+      const acl = await Acl.compile(policies, names);
       if (generation !== this.#generation) continue;
       this.#compiled.set(keyOf(names), acl, bytes);
       return acl;

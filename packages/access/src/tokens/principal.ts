@@ -1,13 +1,16 @@
+import type { PolicyRule } from '@transitd/storage-fsm';
 import {
   type Acl,
   capabilitiesOn,
   capabilityNames,
-  denies,
-  deniesValue,
+  type Denial,
+  denialOf,
+  explicitDenialOf,
+  grantsOn,
+  itemDenialOf,
   type NamePlace,
   pageOf,
-  permits,
-  permitsItems,
+  valueDenialOf,
 } from '../policy/acl.ts';
 import type { Capability } from '../policy/capability.ts';
 import type { Parameters, ParameterValue } from '../policy/parameter-values.ts';
@@ -31,28 +34,41 @@ export interface Principal {
 }
 
 /**
- * Returns whether the caller may use a capability on a path.
+ * Returns why the policies refuse the caller a capability on a path; undefined if they grant it.
  * @param path - below `/v1/`, without a trailing slash, for a list too
  * @param parameters - fields of the request's body; absent to skip the parameter rules
  * @param reading - how the operation reads its parameters
  * @param wrapTtlS - requested wrapping TTL in seconds; absent to skip the wrapping bounds
  */
-export const allows = (
+export const denial = (
   { root, acl }: Principal,
   capability: Capability,
   path: string,
   parameters?: Parameters,
   wrapTtlS?: number,
   reading?: ParameterReading,
-): boolean => root || permits(acl, { capability, path, parameters, reading, wrapTtlS });
+): Denial | undefined => (root ? undefined : denialOf(acl, { capability, path, parameters, reading, wrapTtlS }));
 
-/** Returns whether the rule on the path allows each item of the request's lists. Runs in time slices. */
-export const allowsItems = async (
+/** Returns whether the caller may use a capability on a path. @see denial */
+export const allows = (principal: Principal, capability: Capability, path: string): boolean =>
+  denial(principal, capability, path) === undefined;
+
+/** Returns why the rule on the path refuses an item of the request's lists; undefined if it allows each. Runs in time slices. */
+export const itemDenial = async (
   { root, acl }: Principal,
   path: string,
   parameters: Parameters,
   reading: ParameterReading,
-): Promise<boolean> => root || permitsItems(acl, path, parameters, reading);
+): Promise<Denial | undefined> => (root ? undefined : itemDenialOf(acl, path, parameters, reading));
+
+/**
+ * Returns the rules that grant a request that the policies allow. The policy `root` has one for every path.
+ * @param wanted - capabilities, any of which is enough
+ */
+export const grants = ({ root, acl }: Principal, path: string, wanted: readonly Capability[]): readonly PolicyRule[] =>
+  root ? rootRule : grantsOn(acl, path, wanted);
+
+const rootRule: readonly PolicyRule[] = [{ policy: 'root', path: '*' }];
 
 /** Returns how many names a list below `path` may return; undefined when there is no bound. @see pageOf */
 export const pageAllowed = ({ root, acl }: Principal, path: string): ReturnType<typeof pageOf> =>
@@ -64,19 +80,26 @@ export const hasParameterRules = ({ root, acl }: Principal): boolean => !root &&
 /** Returns whether a policy of the caller can deny a path or a parameter value. If not, values need not be checked. */
 export const hasDenials = ({ root, acl }: Principal): boolean => !root && (acl.hasDenials || acl.hasParameters);
 
-/** Returns whether a policy denies a value that an operation uses, under one of the parameter names for it. */
-export const isUseDenied = ({ root, acl }: Principal, path: string, names: readonly string[], value: ParameterValue): boolean =>
-  !root && deniesValue(acl, path, names, value);
+/** Returns the denial of a value that an operation uses, under one of the parameter names for it; undefined if none denies it. */
+export const useDenial = (
+  { root, acl }: Principal,
+  path: string,
+  names: readonly string[],
+  value: ParameterValue,
+): Denial | undefined => (root ? undefined : valueDenialOf(acl, path, names, value));
 
-/** Returns whether a policy denies the path explicitly. Used for paths that a request affects besides its own path (decision 87). */
-export const isDenied = ({ root, acl }: Principal, path: string): boolean => !root && denies(acl, path);
+/** Returns the explicit denial of a path. Used for paths that a request affects besides its own path (decision 87). */
+export const pathDenial = ({ root, acl }: Principal, path: string): Denial | undefined =>
+  root ? undefined : explicitDenialOf(acl, path);
 
 /**
- * Returns whether a policy denies the path explicitly when a name in it, given in lower case, is compared case-insensitively. So a
- * denial written with capitals matches every spelling of the name.
+ * Returns the explicit denial of a path when a name in it, given in lower case, is compared case-insensitively. So a denial written with
+ * capitals matches every spelling of the name.
  */
-export const isNameDenied = ({ root, acl }: Principal, path: string, place: NamePlace): boolean =>
-  !root && acl.deniesName(path, place);
+export function nameDenial({ root, acl }: Principal, path: string, place: NamePlace): Denial | undefined {
+  const rule = root ? undefined : acl.nameDenial(path, place);
+  return rule && { constraint: 'deny', rule };
+}
 
 /** Returns the caller's capabilities on a path, sorted; `root` alone for root, `deny` alone for none. */
 export const capabilitiesOf = ({ root, acl }: Principal, path: string): readonly string[] =>

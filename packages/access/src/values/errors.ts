@@ -1,4 +1,4 @@
-import { Refusal } from '@transitd/storage-fsm';
+import { Refusal, type RefusedBy } from '@transitd/storage-fsm';
 
 /**
  * - `not_initialized`: there is no token key yet
@@ -43,7 +43,24 @@ export class RateLimited extends AccessError {
   }
 }
 
-export const invalidRequest = (message: string): AccessError => new AccessError('invalid_request', message);
+/** @param by - what refused a login, if the message does not say it; for the audit log */
+export const invalidRequest = (message: string, by?: RefusedBy): AccessError =>
+  new AccessError('invalid_request', message, { refusedBy: by });
+
+/** More values of a claim are not recorded. */
+const givenMax = 64;
+
+/**
+ * Returns what refused a login, for the audit log.
+ * @param constraint - the setting or credential by its name on the wire; for a claim `bound_claims.` and the name of the claim
+ * @param value - the refused claim, or a list of such values; undefined if the claim is missing, or if the request itself shows the value
+ */
+export const refusedBy = (constraint: string, value?: unknown): RefusedBy => ({
+  constraint,
+  ...(value !== undefined && { given: (Array.isArray(value) ? value : [value]).slice(0, givenMax).map(textOf) }),
+});
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /**
  * Returns the error for a transaction whose conditions did not hold.

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Acl, capabilitiesOn, denies, permits } from '../../src/policy/acl.ts';
+import { Acl, capabilitiesOn, denialOf, denies, grantsOn, permits, refusedByPolicy } from '../../src/policy/acl.ts';
 import { bitOf, type Capability } from '../../src/policy/capability.ts';
 import type { Policy } from '../../src/policy/policy.ts';
 import { parsePolicy } from '../../src/policy/policy-text.ts';
@@ -228,6 +228,48 @@ describe('the parameters of a rule', () => {
       expect(permitted(compiled, { b: 'z' })).to.equal(false);
       expect(permitted(compiled, { a: 'x', c: 1 })).to.equal(false);
     }
+  });
+});
+
+describe('a decision', () => {
+  const named = (policies: Readonly<Record<string, string>>): Acl =>
+    new Acl(Object.values(policies).map(parsePolicy), Object.keys(policies));
+  const rules = (path: string, ...policies: readonly string[]) => policies.map((policy) => ({ policy, path }));
+  const compiled = named({
+    reads: 'path "p/*" { capabilities = ["read"] } path "p/*" { capabilities = ["read", "list"] }',
+    writes: 'path "p/*" { capabilities = ["update"] denied_parameters = { a = [] } }',
+    denies: 'path "+/secret" { capabilities = ["deny"] } path "p/Secret*" { capabilities = ["deny"] }',
+    also: 'path "+/secret" { capabilities = ["read"] }',
+  });
+
+  it('that grants names each policy once whose own rule has the capability', () => {
+    expect(grantsOn(compiled, 'p/a', ['read'])).to.deep.equal(rules('p/*', 'reads'));
+    expect(grantsOn(compiled, 'p/a', ['update', 'create'])).to.deep.equal(rules('p/*', 'writes'));
+    expect(grantsOn(compiled, 'p/a', ['list'])).to.deep.equal(rules('p/*', 'reads'));
+    expect(grantsOn(compiled, 'q', ['read'])).to.deep.equal([]);
+  });
+
+  it('that refuses names the policies that deny, or else all with a rule for the path, and the constraint', () => {
+    const refused = (capability: Capability, path: string, parameters = {}) => {
+      const denial = denialOf(compiled, { capability, path, parameters });
+      return denial && refusedByPolicy(denial);
+    };
+    expect(refused('read', 'p/a')).to.equal(undefined);
+    expect(refused('delete', 'p/a')).to.deep.equal({
+      constraint: 'capabilities.delete',
+      rules: rules('p/*', 'reads', 'writes'),
+    });
+    expect(refused('read', 'x/secret')).to.deep.equal({ constraint: 'deny', rules: rules('+/secret', 'denies') });
+    expect(refused('read', 'q')).to.deep.equal({ constraint: 'capabilities.read', rules: [] });
+    expect(refused('update', 'p/a', { a: 1 })).to.deep.equal({
+      constraint: 'denied_parameters.a',
+      rules: rules('p/*', 'reads', 'writes'),
+    });
+    const rule = compiled.nameDenial('p/secrets', { first: 1, count: 1 });
+    expect(refusedByPolicy({ constraint: 'deny', rule })).to.deep.equal({
+      constraint: 'deny',
+      rules: rules('p/secret*', 'denies'),
+    });
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Acl, permits, permitsItems } from '../../src/policy/acl.ts';
+import { Acl, itemDenialOf, permits } from '../../src/policy/acl.ts';
 import type { Parameters } from '../../src/policy/parameter-values.ts';
 import type { ParameterReading } from '../../src/policy/parameters.ts';
 import { parsePolicy } from '../../src/policy/policy-text.ts';
@@ -24,7 +24,7 @@ async function may(rule: string, members: Parameters, inPath: Parameters = {}): 
   const acl = new Acl([parsePolicy(`path "p" { capabilities = ["update"] ${rule} }`)]);
   const withPath = { ...reading, inPath };
   const isWithin = permits(acl, { capability: 'update', path: 'p', parameters: members, reading: withPath });
-  return isWithin && permitsItems(acl, 'p', members, withPath);
+  return isWithin && (await itemDenialOf(acl, 'p', members, withPath)) === undefined;
 }
 
 const item = { input: 'eA==', context: 'Yw==', key_version: 1 };

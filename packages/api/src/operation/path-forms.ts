@@ -1,6 +1,6 @@
-import { capabilitiesOf, isNameDenied, type NamePlace, type Principal } from '@transitd/access';
+import { capabilitiesOf, type NamePlace, nameDenial, type Principal } from '@transitd/access';
 import type { ParamName, Params, Route } from './operation.ts';
-import { isDeniedElsewhere } from './rights.ts';
+import { equivalentDenial } from './rights.ts';
 
 /**
  * Returns the path with each parameter in its canonical form; `path` itself if the route declares no canonical forms.
@@ -93,11 +93,11 @@ export class PathForms {
     const { route, segments, params } = found;
     const canonical = canonicalPath(route, path, segments);
     const place = namePlaceOf(route, segments);
-    if (place !== undefined && isNameDenied(principal, canonical, place)) return ['deny'];
+    if (place !== undefined && nameDenial(principal, canonical, place) !== undefined) return ['deny'];
     const both = canonical === path ? written : written.filter((name) => capabilitiesOf(principal, canonical).includes(name));
     const denied = new Set<string>();
     for (const operation of Object.values(route.operations)) {
-      if (operation.access !== 'token' || !isDeniedElsewhere(principal, operation, { params }, place)) continue;
+      if (operation.access !== 'token' || equivalentDenial(principal, operation, { params }, place) === undefined) continue;
       for (const name of operation.capability === 'update' ? ['create', 'update'] : [operation.capability ?? ''])
         denied.add(name);
     }

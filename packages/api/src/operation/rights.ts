@@ -1,15 +1,19 @@
 import {
-  allows,
-  allowsItems,
+  type Capability,
+  type Denial,
+  denial,
+  grants,
   hasParameterRules,
-  isDenied,
-  isNameDenied,
+  itemDenial,
   type NamePlace,
+  nameDenial,
   type ParameterReading,
   type Principal,
   pageAllowed,
+  pathDenial,
 } from '@transitd/access';
 import { integerOf, withinCidrs } from '@transitd/process';
+import type { PolicyRule } from '@transitd/storage-fsm';
 import type { Call, GuardedOperation } from './operation.ts';
 import { readingOf } from './parameter-reading.ts';
 
@@ -17,87 +21,117 @@ import { readingOf } from './parameter-reading.ts';
 export const isOrdinary = ({ record }: Principal, address: string): boolean =>
   record.usesLeft === 0 && withinCidrs(record.boundCidrs, address);
 
-const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
+/** The capabilities of which a request needs one, if its operation names none. */
+const verbCapabilities: Readonly<Record<Call['verb'], readonly [Capability, ...Capability[]]>> = {
+  GET: ['read'],
+  LIST: ['list'],
+  DELETE: ['delete'],
+  POST: ['update', 'create'],
+};
 
 /**
- * Returns whether the caller's policies allow the call with these members. Both the path as written and its canonical form must be allowed,
- * so that neither a grant nor a denial depends on the spelling of a name. In addition, no equivalent path may be denied.
+ * Returns the call with the page size that the caller's policies allow, or why they refuse it. Both the path as written and its canonical
+ * form must be allowed, so that neither a grant nor a denial depends on the spelling of a name. In addition, no equivalent path may be
+ * denied.
  * @param place - place of the case-insensitive name in the path, if any
  */
-export function mayRun(
+export function decide(
   principal: Principal,
   operation: GuardedOperation,
   call: Call,
   place?: NamePlace,
-): boolean | Promise<boolean> {
-  if (principal.root || operation.anyRights === true) return true;
-  if (place !== undefined && isNameDenied(principal, call.path, place)) return false;
-  if (principal.acl.hasDenials && isDeniedElsewhere(principal, operation, call, place)) return false;
-  const { path, written, body } = call;
-  const paths = written === path ? [path] : [path, written];
+): Call | Denial | Promise<Call | Denial> {
+  if (principal.root || operation.anyRights === true) return withinPage(principal, call);
+  const denied = place && nameDenial(principal, call.path, place);
+  if (denied !== undefined) return denied;
+  const elsewhere = principal.acl.hasDenials ? equivalentDenial(principal, operation, call, place) : undefined;
+  if (elsewhere !== undefined) return elsewhere;
   const reading = hasParameterRules(principal) ? readingOf(operation, call) : undefined;
-  if (!paths.every((each) => grants(principal, operation, call, each, reading))) return false;
+  for (const path of formsOf(call)) {
+    const refused = formDenial(principal, operation, call, path, reading);
+    if (refused !== undefined) return refused;
+  }
   // Batches are checked item by item in time slices; everything else is decided at once.
-  const hasItems = call.verb === 'POST' && [...(reading?.inner ?? [])].some(([name]) => Array.isArray(body[name]));
-  return reading === undefined || !hasItems || itemsAllowed(principal, paths, call, reading);
+  const hasItems = call.verb === 'POST' && [...(reading?.inner ?? [])].some(([name]) => Array.isArray(call.body[name]));
+  return reading === undefined || !hasItems ? withinPage(principal, call) : withinItems(principal, call, reading);
 }
 
-async function itemsAllowed(
-  principal: Principal,
-  paths: readonly string[],
-  { body }: Call,
-  reading: ParameterReading,
-): Promise<boolean> {
-  for (const path of paths) if (!(await allowsItems(principal, path, body, reading))) return false;
-  return true;
+export const isDenial = (decided: Call | Denial): decided is Denial => 'constraint' in decided;
+
+const formsOf = ({ path, written }: Call): readonly string[] => (written === path ? [path] : [path, written]);
+
+async function withinItems(principal: Principal, call: Call, reading: ParameterReading): Promise<Call | Denial> {
+  for (const path of formsOf(call)) {
+    const refused = await itemDenial(principal, path, call.body, reading);
+    if (refused !== undefined) return refused;
+  }
+  return withinPage(principal, call);
 }
 
 /**
- * Returns whether an equivalent path is denied. In the equivalent paths too, a case-insensitive name is compared case-insensitively; it is
- * at the same place there, or at the end.
+ * Returns the denial of an equivalent path. In the equivalent paths too, a case-insensitive name is compared case-insensitively; it is at
+ * the same place there, or at the end.
  * @param place - place of the case-insensitive name in the path, if any
  */
-export function isDeniedElsewhere(
+export function equivalentDenial(
   principal: Principal,
   { sameAs }: GuardedOperation,
   { params, body }: Pick<Call, 'params'> & Partial<Pick<Call, 'body'>>,
   place?: NamePlace,
-): boolean {
-  return (sameAs?.(params, body) ?? []).some((path) => {
-    if (isDenied(principal, path)) return true;
-    if (place === undefined) return false;
-    const atEnd = { ...place, first: path.split('/').length - place.count };
-    return isNameDenied(principal, path, place) || isNameDenied(principal, path, atEnd);
-  });
+): Denial | undefined {
+  for (const path of sameAs?.(params, body) ?? []) {
+    const atEnd = place && { ...place, first: path.split('/').length - place.count };
+    const denied =
+      pathDenial(principal, path) ??
+      (place && nameDenial(principal, path, place)) ??
+      (atEnd && nameDenial(principal, path, atEnd));
+    if (denied !== undefined) return denied;
+  }
+  return undefined;
 }
 
-function grants(
+/** Returns why the policies refuse one form of the path. */
+function formDenial(
   principal: Principal,
-  { capability, sudo }: GuardedOperation,
+  operation: GuardedOperation,
   { verb, body, wrapTtlS = 0 }: Call,
   path: string,
   reading: ParameterReading | undefined,
-): boolean {
-  if (sudo === true && !allows(principal, 'sudo', verb === 'LIST' ? `${path}/` : path)) return false;
-  if (capability !== undefined) return allows(principal, capability, path, body, wrapTtlS, reading);
-  const mayCreate = (): boolean => verb === 'POST' && allows(principal, 'create', path, body, wrapTtlS, reading);
-  return allows(principal, verbCapability[verb], path, body, wrapTtlS, reading) || mayCreate();
+): Denial | undefined {
+  if (operation.sudo === true) {
+    const refused = denial(principal, 'sudo', verb === 'LIST' ? `${path}/` : path);
+    if (refused !== undefined) return refused;
+  }
+  const [first, other] = verbCapabilities[verb];
+  const refused = denial(principal, operation.capability ?? first, path, body, wrapTtlS, reading);
+  if (refused === undefined || other === undefined || operation.capability !== undefined) return refused;
+  const alternative = denial(principal, other, path, body, wrapTtlS, reading);
+  return alternative?.constraint === `capabilities.${other}` ? refused : alternative; // with `create`, something else is refused
 }
 
-/**
- * Limits a list to the page size that the caller's policies allow. Returns other calls unchanged. Returns undefined if the call asks for a
- * larger page.
- */
-export function withinPage(principal: Principal, call: Call): Call | undefined {
+/** Returns the rules that grant a call that {@link decide} allows, on each form of its path; none if any valid token may run it. */
+export function grantingRules(principal: Principal, operation: GuardedOperation, call: Call): readonly PolicyRule[] {
+  if (operation.anyRights === true && !principal.root) return [];
+  const wanted = operation.capability === undefined ? verbCapabilities[call.verb] : [operation.capability];
+  const rules = formsOf(call).flatMap((path) => grants(principal, path, wanted));
+  return rules.filter((rule, at) => rules.findIndex((other) => isSame(rule, other)) === at);
+}
+
+const isSame = (one: PolicyRule, other: PolicyRule): boolean => one.policy === other.policy && one.path === other.path;
+
+/** Limits a list to the page size that the caller's policies allow. Returns other calls unchanged, and refuses larger pages. */
+function withinPage(principal: Principal, call: Call): Call | Denial {
   if (call.verb !== 'LIST') return call;
   const pages = [call.path, call.written].flatMap((path) => pageAllowed(principal, path) ?? []);
-  if (pages.length === 0) return call;
+  const [first] = pages;
+  if (first === undefined) return call;
+  const refused = { constraint: 'pagination_limit', rule: first.rule };
   const max = Math.min(...pages.map((page) => page.max));
   const requested = call.body['limit'] ?? undefined;
-  if (requested === undefined && pages.some(({ isRequired }) => isRequired)) return undefined;
+  if (requested === undefined && pages.some(({ isRequired }) => isRequired)) return refused;
   if (requested === undefined || requested === 'max') return { ...call, body: withLimit(call.body, max) };
   const limit = typeof requested === 'string' ? integerOf(requested) : requested;
-  return typeof limit === 'number' && limit >= 1 && limit <= max ? call : undefined;
+  return typeof limit === 'number' && limit >= 1 && limit <= max ? call : refused;
 }
 
 const withLimit = (body: Call['body'], limit: number): Call['body'] => Object.assign(Object.create(null), body, { limit });

@@ -123,7 +123,6 @@ export class GatewayPipeline {
     const { services, operation, token, exchange } = request;
     const made = callOf(request);
     const call = made instanceof Promise ? await made : made;
-    await exchange?.begin(call.body); // notes the body; the entry is written with the response
     if (!isCurrent(this.#options.look(), request)) return undefined;
     const { tokens, mounts } = services;
     const { epoch } = tokens;

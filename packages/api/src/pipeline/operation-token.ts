@@ -17,6 +17,8 @@ export function operationTokenOf(body: Body, headers: IncomingHttpHeaders): stri
   return token;
 }
 
+const invalidOperationToken = { constraint: 'dr_operation_token' };
+
 /** Runs an operation that an operation token authorizes. @throws RequestError `permission_denied`; errors of the operation */
 export async function runByOperationToken(
   node: Node,
@@ -25,7 +27,7 @@ export async function runByOperationToken(
   token: string,
 ) {
   const tokens = node.member?.replication?.operationTokens;
-  if (tokens === undefined) throw permissionDenied();
+  if (tokens === undefined) throw permissionDenied(invalidOperationToken);
   let warnings: readonly string[] = [];
   try {
     return await tokens.use(token, use, async () => {
@@ -39,6 +41,6 @@ export async function runByOperationToken(
     });
   } catch (error) {
     const isOfToken = error instanceof ReplicationError && error.code === 'operation_token';
-    throw isOfToken ? permissionDenied() : withWarnings(error, warnings);
+    throw isOfToken ? permissionDenied(invalidOperationToken) : withWarnings(error, warnings);
   }
 }

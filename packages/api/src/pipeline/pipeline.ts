@@ -144,7 +144,7 @@ export class Pipeline {
     const { limits, node } = this.#options;
     const known = await stages.authenticate(request, this.#options, this.#bodies);
     if (isOutcome(known)) return known;
-    const { operation, res, services, where, source, exchange } = known;
+    const { operation, res, services, where, source } = known;
     services.wrapping.checkTtl(known.wrapTtlS);
     const body = stages.readBody(known, this.#bodies);
     const complete: CompleteRequest = { ...known, bytes: body instanceof Promise ? await body : body };
@@ -160,7 +160,6 @@ export class Pipeline {
       try {
         const made = stages.callOf(complete);
         const call = made instanceof Promise ? await made : made;
-        if (exchange !== undefined) await exchange.begin(call.body);
         outcome = replied(await stages.execute(complete, await stages.authorize(complete, call), this.#options));
       } catch (error) {
         outcome = outcomeOf(error, { changes: where === 'leader' || operation.mayWrite === true });

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Allowance, Principal } from '@transitd/access';
+import { type Allowance, type Denial, type Principal, refusedByPolicy } from '@transitd/access';
 import { AuditError, type Exchange } from '@transitd/audit';
 import { turns } from '@transitd/event-loop';
 import {
@@ -28,9 +28,9 @@ import {
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import { callerGroup, withinCidrs } from '@transitd/process';
-import { StoreError, transactionBytesMax } from '@transitd/storage-fsm';
+import { Refusal, type RefusedBy, StoreError, transactionBytesMax } from '@transitd/storage-fsm';
 import { type Call, type GuardedOperation, type Where, whereOf } from '../operation/operation.ts';
-import { mayRun, withinPage } from '../operation/rights.ts';
+import { decide, grantingRules, isDenial } from '../operation/rights.ts';
 import { takesNothingAway } from '../operation/takes-nothing-away.ts';
 import { wrapReply } from '../operation/wrap-info.ts';
 import { exchangeOf } from './audit-recording.ts';
@@ -103,8 +103,12 @@ export async function authenticate(
   const { epoch } = services.tokens;
   const found = token === undefined ? undefined : services.tokens.authenticate(token);
   let principal = found instanceof Promise ? await found : found;
+  let refusedBy = invalidToken;
   // A token that is used outside its bound CIDR blocks counts as missing.
-  if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
+  if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) {
+    principal = undefined;
+    refusedBy = foreignAddress;
+  }
   services.quotas.admitToken(canonical, principal?.id, address);
   // A request without a token does not wait for an index and is not forwarded.
   const chosen = token === undefined ? 'here' : readSource(req.headers, where, options, { waits: principal !== undefined });
@@ -112,25 +116,29 @@ export async function authenticate(
   if (source === 'reader') exchange?.defer();
   exchange?.setCaller(token, principal);
   exchange?.setWrapTtl(wrapTtlS);
-  if (token === undefined || principal === undefined) return refuse(request, source, bodies);
+  if (token === undefined || principal === undefined) return refuse(request, source, bodies, refusedBy);
   if (source === 'none') return forwardToActive(await bodies.toForward(operation, req, res), principal.id);
   return { ...request, services, token, principal, epoch, source, where, wrapTtlS };
 }
+
+const invalidToken: RefusedBy = { constraint: 'client_token' };
+const foreignAddress: RefusedBy = { constraint: 'bound_cidrs' };
 
 /** Refuses a request without a valid token, or forwards it. @throws RequestError `permission_denied`, or the error in the body */
 async function refuse(
   request: RoutedRequest<GuardedOperation>,
   source: ReadSource,
   bodies: RequestBodies,
+  refusedBy: RefusedBy,
 ): Promise<ForwardToActive> {
   const { req, res, operation } = request;
   // A token that this node does not know yet may have been created a moment ago.
   if (source === 'reader' || source === 'none') return forwardToActive(await bodies.toForward(operation, req, res));
-  if (operation.streamsBody) throw permissionDenied();
+  if (operation.streamsBody) throw permissionDenied(refusedBy);
   // Malformed JSON is reported before the missing token, as clients expect; a longer body stays unread and ends the connection.
   const bytes = await bodies.ofUnauthenticated(req, res).catch(ignoreTooLarge);
   await bodyOf(bytes, request);
-  throw permissionDenied();
+  throw permissionDenied(refusedBy);
 }
 
 /** Reads the body within its limits. Returns undefined if the request has none, or if the operation reads it as a stream. */
@@ -253,25 +261,47 @@ export interface Authorized {
 }
 
 /**
- * Checks the policies. If the token or any policy has changed since authentication, the token is looked up again, so that
- * changes made while the body arrived take effect. A request uses up one use of the token even if the policies refuse it.
- * @throws RequestError `permission_denied`
+ * Checks the policies, and writes the audit entry of the request with their decision before anything else is done. If the token or any
+ * policy has changed since authentication, the token is looked up again, so that changes made while the body arrived take effect. A request
+ * uses up one use of the token even if the policies refuse it.
+ * @throws RequestError `permission_denied`; AuditError
  */
-export async function authorize(
-  { services, token, principal: found, epoch, operation, namePlace }: CompleteRequest,
-  call: Call,
-): Promise<Authorized> {
+export async function authorize(request: CompleteRequest, call: Call): Promise<Authorized> {
+  const { services, token, principal: found, epoch, exchange } = request;
+  let decided: Call | Denial | undefined;
+  if (exchange !== undefined) {
+    decided = await decideFor(request, found, call);
+    await exchange.begin(call.body);
+  }
   // If a mount was removed or moved while the body arrived, the change takes effect.
   if (services.mounts.changing !== undefined) await services.mounts.changing;
   let principal: Principal | undefined = found;
   if (services.tokens.epoch !== epoch || principal.goodUntilMs <= services.tokens.nowMs)
     principal = await services.tokens.authenticate(token);
   if (principal !== undefined && principal.record.usesLeft !== 0) principal = await services.registry.spend(principal);
-  if (principal === undefined) throw permissionDenied();
-  const may = mayRun(principal, operation, call, namePlace);
-  const granted = (may instanceof Promise ? await may : may) && withinPage(principal, call);
-  if (granted === false || granted === undefined) throw permissionDenied();
-  return { principal, granted };
+  if (principal === undefined) throw permissionDenied(invalidToken);
+  if (decided === undefined || principal !== found) {
+    const deciding = decideFor(request, principal, call);
+    decided = deciding instanceof Promise ? await deciding : deciding;
+  }
+  if (isDenial(decided)) throw permissionDenied(refusedByPolicy(decided));
+  return { principal, granted: decided };
+}
+
+/** Decides, and lets the audit entries say how. */
+function decideFor(
+  { operation, namePlace, exchange }: CompleteRequest,
+  principal: Principal,
+  call: Call,
+): Call | Denial | Promise<Call | Denial> {
+  const deciding = decide(principal, operation, call, namePlace);
+  if (exchange === undefined) return deciding;
+  const noted = (decided: Call | Denial): Call | Denial => {
+    if (isDenial(decided)) exchange.setRefusedBy(refusedByPolicy(decided));
+    else exchange.setGrantedBy(grantingRules(principal, operation, call));
+    return decided;
+  };
+  return deciding instanceof Promise ? deciding.then(noted) : noted(deciding);
 }
 
 /**
@@ -411,6 +441,7 @@ export async function record(
 ): Promise<Outcome> {
   const reply = replyToRecord(outcome, exchange, failure);
   if (reply === undefined) return outcome;
+  if (outcome.kind === 'refused' && outcome.error instanceof Refusal) exchange.setRefusedBy(outcome.error.refusedBy);
   try {
     const answer = await exchange.end(reply);
     return outcome.kind === 'transferred' ? outcome : replied(answer);

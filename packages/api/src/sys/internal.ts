@@ -119,7 +119,7 @@ const uiMount = guarded({
     const serving = await mountServing(context, requestedPath);
     // The response is the same for a missing mount and for a forbidden mount.
     if (serving === undefined || !(maySee(context.principal, serving.path) || maySee(context.principal, requestedPath)))
-      throw permissionDenied();
+      throw permissionDenied({ constraint: 'capabilities' });
     return dataReply({ ...serving.json, path: serving.path });
   },
 });

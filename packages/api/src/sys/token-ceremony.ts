@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { allows, isDenied } from '@transitd/access';
+import { allows, pathDenial } from '@transitd/access';
 import { type Barrier, parseShare, type TokenGeneration, type TokenGenerationStatus } from '@transitd/barrier';
 import {
   any,
@@ -268,6 +268,7 @@ async function mayCancel(
   guardedPath: string | undefined,
 ): Promise<boolean> {
   const principal = await asker(services, call, token);
-  if (principal === undefined || (guardedPath !== undefined && isDenied(principal, `${guardedPath}/attempt`))) return false;
+  if (principal === undefined || (guardedPath !== undefined && pathDenial(principal, `${guardedPath}/attempt`) !== undefined))
+    return false;
   return allows(principal, 'delete', call.path) && allows(principal, 'sudo', call.path);
 }

@@ -1,4 +1,4 @@
-import { isDenied, isUseDenied, type ParameterValue } from '@transitd/access';
+import { type ParameterValue, pathDenial, refusedByPolicy, useDenial } from '@transitd/access';
 import { dataReply, fields, int, permissionDenied, RequestError } from '@transitd/http';
 import { defaultHash, hashOf, random, randomBytesMax } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
@@ -14,8 +14,10 @@ function refuseDenied(
   path: string,
   uses: readonly { readonly forms: readonly string[]; readonly names: readonly string[]; readonly value: ParameterValue }[],
 ): void {
-  for (const { forms, names, value } of uses)
-    if (forms.some((form) => isDenied(principal, form)) || isUseDenied(principal, path, names, value)) throw permissionDenied();
+  for (const { forms, names, value } of uses) {
+    const [denied = useDenial(principal, path, names, value)] = forms.flatMap((form) => pathDenial(principal, form) ?? []);
+    if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
+  }
 }
 
 /** Returns a warning if the value in force differs from the one that was sent. */

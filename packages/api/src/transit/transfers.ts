@@ -1,4 +1,4 @@
-import { allows, isDenied, type Principal } from '@transitd/access';
+import { allows, type Principal, pathDenial, refusedByPolicy } from '@transitd/access';
 import {
   base64,
   bool,
@@ -129,7 +129,8 @@ function checkVersions(
 ): void {
   for (const { version } of versions) {
     const spelled = version === latestVersion ? [version, `v${version}`, 'latest'] : [version, `v${version}`];
-    if (spelled.some((one) => isDenied(principal, `${path}/${one}`))) throw permissionDenied();
+    const [denied] = spelled.flatMap((one) => pathDenial(principal, `${path}/${one}`) ?? []);
+    if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
   }
 }
 
@@ -186,7 +187,7 @@ const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }
     { about: 'Restore a key from a backup', takes, answers: written },
     async ({ transfers }, { values, params }, { principal }) => {
       // The name may come from the backup (decision 87).
-      const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);
+      const mayRestore = (name: string): boolean => pathDenial(principal, `${params.mount}/restore/${name}`) === undefined;
       const request = { backup: values.backup, name: params.name, force: values.force, mayRestore };
       return writtenReply(await transfers.restoreKey(request));
     },

@@ -1,4 +1,12 @@
-import { hasDenials, isDenied, isUseDenied, type ParameterValue, type Principal } from '@transitd/access';
+import {
+  type Denial,
+  hasDenials,
+  type ParameterValue,
+  type Principal,
+  pathDenial,
+  refusedByPolicy,
+  useDenial,
+} from '@transitd/access';
 import { TimeSlice } from '@transitd/event-loop';
 import { dataReply, fields, noHandler, pathText, permissionDenied, Rendered, type Reply, withWarnings } from '@transitd/http';
 import type { Services } from '@transitd/node';
@@ -75,23 +83,25 @@ export interface Use {
   readonly parameter?: { readonly names: readonly string[]; readonly value: ParameterValue };
 }
 
-/** Returns whether a policy denies one of the values, by its path or as a parameter. Works in time slices. */
-async function isUsedDenied(
+/** Returns the denial of one of the values, by its path or as a parameter; undefined if none is denied. Works in time slices. */
+async function usesDenial(
   principal: Principal,
   { path, base }: { readonly path: string; readonly base: string },
   uses: Iterable<Use>,
-): Promise<boolean> {
-  if (!hasDenials(principal)) return false;
+): Promise<Denial | undefined> {
+  if (!hasDenials(principal)) return undefined;
   const slice = new TimeSlice();
   const seen = new Set<string>();
   for (const { form, parameter } of uses) {
     if (slice.isOver) await slice.next();
     if (form !== undefined && seen.has(form)) continue;
-    if (form !== undefined && isDenied(principal, `${base}/${form}`)) return true;
+    const denied =
+      (form === undefined ? undefined : pathDenial(principal, `${base}/${form}`)) ??
+      (parameter && useDenial(principal, path, parameter.names, parameter.value));
+    if (denied !== undefined) return denied;
     if (form !== undefined) seen.add(form);
-    if (parameter !== undefined && isUseDenied(principal, path, parameter.names, parameter.value)) return true;
   }
-  return false;
+  return undefined;
 }
 
 /** Declaration of one operation on data. */
@@ -169,8 +179,8 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
       const overridden = reader.overridden(request).filter((field) => !isUnused(field));
       all.push(...withoutEffect(overridden, 'because another value is in force'));
       const uses = data.uses?.(request);
-      if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses)))
-        throw permissionDenied();
+      const denied = uses && (await usesDenial(principal, { path, base: `${mount}/${name}` }, uses));
+      if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
       const caller = { keyName: params.name ?? '', principal, path, sealRandom: services.sealRandom };
       const engine = engineOf(services, call);
       const asked = usedBySomeKeys.filter((field) => !isUnused(field) && sets(field));

@@ -4,46 +4,13 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type AuditDevices, type EntryType, ensureAuditKey } from '@transitd/audit';
+import { type AuditDevices, ensureAuditKey } from '@transitd/audit';
 import type { Node } from '@transitd/node';
 import { expect } from 'chai';
 import { allRoutes } from '../../src/routes.ts';
+import { MemoryDevices } from '../memory-devices.ts';
 import { type Ask, type Served, served } from '../served.ts';
 import { TestMetrics } from '../test-metrics.ts';
-
-/** Audit devices in memory, whose sinks fail on demand. */
-class MemoryDevices {
-  readonly configs = ['main', 'second'].map((name) => ({ type: 'stdout' as const, name }));
-  readonly names = ['main', 'second'];
-  readonly lines: string[] = [];
-  buildFailures = 0;
-  failing: EntryType | 'all' | undefined;
-  /** Called before an entry of this kind is written. */
-  before: (type: EntryType) => void = () => undefined;
-
-  async write(type: EntryType, entryFor: (sink: string) => string): Promise<void> {
-    this.before(type);
-    if (this.failing === 'all' || this.failing === type) throw new AggregateError([], 'all sinks fail');
-    this.lines.push(entryFor('main'));
-    entryFor('second');
-  }
-
-  buildFailed(): void {
-    this.buildFailures += 1;
-  }
-
-  // biome-ignore lint/suspicious/noExplicitAny: the tests read entries of any shape
-  get entries(): any[] {
-    return this.lines.map((line) => JSON.parse(line));
-  }
-
-  /** Returns the newest pair of entries. */
-  get pair() {
-    const [asked, answered] = this.entries.slice(-2);
-    expect([asked.type, answered.type, answered.request.id]).to.deep.equal(['request', 'response', asked.request.id]);
-    return { asked, answered };
-  }
-}
 
 const hash = /^hmac-sha256:[0-9a-f]{64}$/;
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

@@ -1,4 +1,4 @@
-import { Refusal } from '@transitd/storage-fsm';
+import { Refusal, type RefusedBy } from '@transitd/storage-fsm';
 import { type RefusalStatus, refusalReply, refused, refusedForNow } from './refusal.ts';
 import type { Reply } from './reply.ts';
 
@@ -29,8 +29,12 @@ export type RequestErrorCode =
 /** The refusal of a request by the HTTP layer. The message is sent to the caller; an empty message becomes `{"errors":[]}`. */
 export class RequestError extends Refusal<RequestErrorCode> {}
 
-/** The error is the same for every cause, so it does not reveal whether the path, the token or the policy is wrong. */
-export const permissionDenied = (): RequestError => new RequestError('permission_denied', 'permission denied');
+/**
+ * The error is the same for every cause, so it does not reveal whether the path, the token or the policy is wrong.
+ * @param refusedBy - the cause, for the audit log
+ */
+export const permissionDenied = (refusedBy?: RefusedBy): RequestError =>
+  new RequestError('permission_denied', 'permission denied', { refusedBy });
 export const unsupportedPath = (): RequestError => new RequestError('unsupported_path', 'unsupported path');
 export const unsupportedOperation = (): RequestError => new RequestError('unsupported_operation', 'unsupported operation');
 /** @param path - below `/v1/`, without a leading slash */

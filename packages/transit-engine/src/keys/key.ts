@@ -17,7 +17,7 @@ export interface MakeKeyRequest {
 
 /** Refuses a caller who may only create, because the key exists. @throws TransitError `permission_denied` */
 export function checkMayUpdate({ mayUpdate = true }: MakeKeyRequest): void {
-  if (!mayUpdate) throw permissionDenied();
+  if (!mayUpdate) throw permissionDenied('capabilities.update');
 }
 
 /** The settings of a new key. */

@@ -55,7 +55,7 @@ export class Ciphertexts {
     encryptOperation.shared(request);
     const key = keys.cached(name) ?? (await keys.key(name));
     if (key !== undefined) return this.#encryptUnderExistingKey(name, request);
-    if (!request.mayCreate) throw permissionDenied();
+    if (!request.mayCreate) throw permissionDenied('capabilities.create');
     if ((await readKeysConfig(store, paths)).disableUpsert) throw encryptionKeyNotFound();
     return this.#encryptUnderNewKey(name, request);
   }
@@ -86,7 +86,7 @@ export class Ciphertexts {
   }
 
   #encryptUnderExistingKey(name: string, request: EncryptRequest) {
-    if (!request.mayUpdate) throw permissionDenied();
+    if (!request.mayUpdate) throw permissionDenied('capabilities.update');
     const { tools } = this.#parts;
     return underKey(tools, name, (key) => runUnder(encryptOperation, tools, key, request, undefined), encryptionKeyNotFound);
   }

@@ -219,7 +219,7 @@ export class KeyTransfers {
     try {
       await this.#pairChecks.check(whole);
       if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
-      if (!mayRestore(name)) throw permissionDenied();
+      if (!mayRestore(name)) throw permissionDenied('deny');
       return await this.#making(name, async (isHeld) => {
         const existing = await keys.key(name);
         if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);

@@ -37,8 +37,9 @@ export class DamagedRecord extends Error {
   override readonly name = 'DamagedRecord';
 }
 
-/** The refusal of a caller who lacks a capability on the key. */
-export const permissionDenied = (): TransitError => new TransitError('permission_denied', 'permission denied');
+/** The refusal of a caller who lacks a capability on the key. @param constraint - for the audit log */
+export const permissionDenied = (constraint: 'capabilities.create' | 'capabilities.update' | 'deny'): TransitError =>
+  new TransitError('permission_denied', 'permission denied', { refusedBy: { constraint } });
 
 /** The refusal of every data operation for an unknown key name. */
 export const encryptionKeyNotFound = (): TransitError => new TransitError('key_not_found', 'encryption key not found');

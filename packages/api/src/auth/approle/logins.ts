@@ -22,6 +22,7 @@ import {
   type MethodServices,
   newTokenSettings,
   type OpenedMethod,
+  refusedBy,
   type Stored,
   type StoredMount,
   type TokenRegistry,
@@ -194,8 +195,9 @@ export class AppRoles implements OpenedMethod {
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
   async login(login: Login, roleId: string, secretId: string): Promise<Issued> {
-    if (roleId === '') throw invalidRequest('missing role_id');
-    if (roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidCredentials();
+    if (roleId === '') throw invalidRequest('missing role_id', refusedBy('role_id'));
+    if (roleId.length > idCharsMax) throw invalidCredentials('role_id');
+    if (secretId.length > idCharsMax) throw invalidCredentials('secret_id');
     const key = await this.#tokens.key();
     return this.#locks.run(loginIdOf(key, 'secret-id', secretId), async () => {
       for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -232,13 +234,18 @@ export class AppRoles implements OpenedMethod {
     const role = name === undefined ? undefined : await this.roles.find(mount.id, name);
     if (name === undefined || role?.value.roleId !== roleId) {
       await this.#equalizeReads(mount, key, secretId);
-      throw wrongPair(secretId);
+      throw wrongPair(secretId, 'role_id');
     }
     const secret = role.value.bindSecretId ? await this.#findSecret(mount, role, name, { secretId }) : undefined;
-    if (role.value.bindSecretId && secret === undefined) throw wrongPair(secretId);
+    if (role.value.bindSecretId && secret === undefined) throw wrongPair(secretId, 'secret_id');
     const { secretIdBoundCidrs, token } = role.value;
-    for (const cidrs of [secretIdBoundCidrs, secret?.value.cidrs ?? [], token.boundCidrs, secret?.value.tokenBoundCidrs ?? []])
-      if (!withinCidrs(cidrs, address)) throw wrongPair(secretId); // so nobody can test ids from there
+    for (const [constraint, cidrs] of [
+      ['secret_id_bound_cidrs', secretIdBoundCidrs],
+      ['cidr_list', secret?.value.cidrs ?? []],
+      ['token_bound_cidrs', token.boundCidrs],
+      ['token_bound_cidrs', secret?.value.tokenBoundCidrs ?? []],
+    ] as const)
+      if (!withinCidrs(cidrs, address)) throw wrongPair(secretId, constraint); // so nobody can test ids from there
     // Both lists contain the address, so their intersection is not empty.
     const boundCidrs = commonCidrs(token.boundCidrs, secret?.value.tokenBoundCidrs ?? []);
     return this.#registry.issue({
@@ -318,9 +325,13 @@ const secretAccessorPath = ({ id }: StoredMount, name: string, accessor: string)
   `${loginRecordsPrefix(id)}secret-accessor/${loginName(name)}/${accessor}`;
 
 const noSuchRole = (): AccessError => new AccessError('not_found', 'no such role');
-const invalidCredentials = (): AccessError => invalidRequest('invalid role or secret ID');
+const invalidCredentials = (constraint: string): AccessError =>
+  invalidRequest('invalid role or secret ID', refusedBy(constraint));
 
-/** Returns the error for a role that is unknown or needs another secret id. It is the same for both, so nobody can find out role ids. */
-const wrongPair = (secretId: string): AccessError =>
-  secretId === '' ? invalidRequest('missing secret_id') : invalidCredentials();
+/**
+ * Returns the error for a role that is unknown or needs another secret id. It is the same for both, so nobody can find out role ids.
+ * @param constraint - what refused the pair, for the audit log
+ */
+const wrongPair = (secretId: string, constraint: string): AccessError =>
+  secretId === '' ? invalidRequest('missing secret_id', refusedBy(constraint)) : invalidCredentials(constraint);
 const secretConflict = (): AccessError => conflict('the role or its secret id');

@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { AccessError, invalidRequest, type KeySources } from '@transitd/access';
+import { AccessError, invalidRequest, type KeySources, refusedBy } from '@transitd/access';
 import { checkJsonLimits, runAtOnce } from '@transitd/event-loop';
 import type { Clock } from '@transitd/process';
 import type { JSONWebKeySet, JWK, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
@@ -164,11 +164,19 @@ async function claimsOf(
   }
 }
 
-/** Returns the error for a token that none of the keys has signed. */
-export const forgedToken = (): AccessError => invalidRequest('the token is refused: ERR_JWS_SIGNATURE_VERIFICATION_FAILED');
+/** Returns the error for a token that none of the keys has signed. @param constraint - what refused it instead, if a key has signed it */
+export const forgedToken = (constraint = 'signature'): AccessError =>
+  invalidRequest('the token is refused: ERR_JWS_SIGNATURE_VERIFICATION_FAILED', refusedBy(constraint));
 
-/** Returns the error for a token that one of the keys has signed, because of a claim. */
-export const claimRefused = (why: string): AccessError => new AccessError('claim_refused', `the token is refused: ${why}`);
+/**
+ * Returns the error for a token that one of the keys has signed, because of a claim.
+ * @param constraint - the setting that refuses the claim, or the claim itself
+ */
+export const claimRefused = (why: string, constraint: string, claim: unknown): AccessError =>
+  new AccessError('claim_refused', `the token is refused: ${why}`, { refusedBy: refusedBy(constraint, claim) });
+
+/** The settings that the library checks, by claim. */
+const settings: Readonly<Record<string, string>> = { iss: 'bound_issuer', aud: 'bound_audiences', sub: 'bound_subject' };
 
 /** Texts for the library's reasons to refuse a claim. */
 const reasons: Readonly<Record<string, string>> = { missing: 'missing', check_failed: 'not the expected one' };
@@ -177,9 +185,12 @@ const reasons: Readonly<Record<string, string>> = { missing: 'missing', check_fa
 function refusalOf({ errors }: Jose, error: unknown): AccessError {
   if (error instanceof AccessError) return error;
   if (error instanceof errors.JWSSignatureVerificationFailed) return forgedToken();
-  if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired)
-    return claimRefused(`${error.code}, its claim "${error.claim}" is ${reasons[error.reason] ?? 'invalid'}`);
-  if (error instanceof errors.JOSEError) return invalidRequest(`the token is refused: ${error.code}`);
+  if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired) {
+    const { claim, payload } = error;
+    const why = `${error.code}, its claim "${claim}" is ${reasons[error.reason] ?? 'invalid'}`;
+    return claimRefused(why, settings[claim] ?? claim, payload[claim]);
+  }
+  if (error instanceof errors.JOSEError) return invalidRequest(`the token is refused: ${error.code}`, refusedBy('jwt'));
   // An error about a key, such as a short key or an unknown curve.
   return new AccessError('keys_unavailable', 'a key that verifies tokens cannot be used', { cause: error });
 }

@@ -18,6 +18,7 @@ import {
   type OpenedMethod,
   policiesOfGroups,
   policyNames,
+  refusedBy,
   type StoredMount,
   starsMatch,
   type TokenRegistry,
@@ -155,7 +156,7 @@ export class JwtLogins implements OpenedMethod {
     await equalizeReads(this.#store, mount, this.roles.pathOf(mount.id, name), role !== undefined);
     // Only callers with a valid token may learn that the role does not exist.
     const claims = await this.#verified(config.value, role?.value, jwt, address);
-    if (role === undefined) throw invalidRequest('unknown role');
+    if (role === undefined) throw invalidRequest('unknown role', refusedBy('role'));
     await runInSlices(checkClaims(role.value, claims), new TimeSlice(accessTurns));
     const granted = await this.#registry.issue({
       mount,
@@ -192,11 +193,13 @@ export class JwtLogins implements OpenedMethod {
     // From another address every signed token gets the answer of a forged one, so nobody can test stolen tokens from there.
     const isNear = withinCidrs(role?.token.boundCidrs ?? [], address);
     const claims = await this.#keys.verify(config, jwt, options).catch((error: unknown) => {
-      throw isNear || !(error instanceof AccessError && error.code === 'claim_refused') ? error : forgedToken();
+      throw isNear || !(error instanceof AccessError && error.code === 'claim_refused')
+        ? error
+        : forgedToken('token_bound_cidrs');
     });
-    if (!isNear) throw forgedToken();
+    if (!isNear) throw forgedToken('token_bound_cidrs');
     if (claims.iat !== undefined && claims.iat > this.#clock.utcMs() / 1000 + leewayS)
-      throw claimRefused('its claim "iat" is in the future');
+      throw claimRefused('its claim "iat" is in the future', 'iat', claims.iat);
     return claims;
   }
 }
@@ -204,9 +207,11 @@ export class JwtLogins implements OpenedMethod {
 /** Checks the claims against the role. @throws AccessError `invalid_request` */
 function* checkClaims(role: JwtRole, claims: JWTPayload): Steps<void> {
   userOf(role, claims);
-  for (const [name, values] of Object.entries(role.boundClaims))
-    if (!(yield* hasBoundValue(claimAt(claims, name), values, role.boundClaimsType)))
-      throw claimRefused(`its claim ${JSON.stringify(name)} does not match the role`);
+  for (const [name, values] of Object.entries(role.boundClaims)) {
+    const claim = claimAt(claims, name);
+    if (!(yield* hasBoundValue(claim, values, role.boundClaimsType)))
+      throw claimRefused(`its claim ${JSON.stringify(name)} does not match the role`, `bound_claims.${name}`, claim);
+  }
 }
 
 /** @throws AccessError `invalid_request` */
@@ -267,7 +272,7 @@ function* hasBoundValue(claim: unknown, values: readonly (string | number | bool
 function userOf({ userClaim }: JwtRole, claims: JWTPayload): string {
   const user = claimAt(claims, userClaim);
   if (typeof user !== 'string' || user === '' || user.length > userCharsMax)
-    throw claimRefused(`its claim ${JSON.stringify(userClaim)} does not name a user`);
+    throw claimRefused(`its claim ${JSON.stringify(userClaim)} does not name a user`, 'user_claim', user);
   return user;
 }
 

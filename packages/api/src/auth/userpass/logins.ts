@@ -14,6 +14,7 @@ import {
   type MethodServices,
   newTokenSettings,
   type OpenedMethod,
+  refusedBy,
   type StoredMount,
   type TokenRegistry,
   type TokenSettings,
@@ -94,7 +95,8 @@ export class Userpass implements OpenedMethod {
   }
 
   async #login({ mount, path, address }: Login, name: string, password: string, key: string): Promise<Issued> {
-    if (this.#lockOuts.isLocked(key)) throw new AccessError('locked_out', 'permission denied');
+    if (this.#lockOuts.isLocked(key))
+      throw new AccessError('locked_out', 'permission denied', { refusedBy: refusedBy('user_lockout') });
     const user = await this.users.find(mount.id, name);
     await equalizeReads(this.#store, mount, key, user !== undefined);
     const guess = password.slice(0, passwordCharsMax + 1);
@@ -102,7 +104,8 @@ export class Userpass implements OpenedMethod {
     const matches = await this.#passwords.matches(guess, user?.value.password, address);
     if (!matches || user === undefined || !withinCidrs(user.value.token.boundCidrs, address)) {
       if (isRoleName(name)) this.#lockOuts.recordFailure(key);
-      throw invalidRequest('invalid username or password');
+      const constraint = user === undefined ? 'username' : matches ? 'token_bound_cidrs' : 'password';
+      throw invalidRequest('invalid username or password', refusedBy(constraint));
     }
     this.#lockOuts.forget(key);
     const lower = loginName(name);
