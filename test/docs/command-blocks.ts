@@ -57,6 +57,7 @@ export const blockRows: readonly BlockRow[] = [
   { page: 'docs/install.md', blocks: 3, ranBy: 'test/release/install-page.test.ts' },
   { page: 'docs/install.md', section: 'Debian package', blocks: 1, ranBy: 'test/release/debian-package.test.ts' },
   { page: 'docs/kubernetes.md', blocks: 3, notRun: kubernetes },
+  { page: 'docs/kubernetes.md', section: 'Logins of pods', blocks: 2, ranBy: 'test/cluster/kubernetes-logins.test.ts' },
   { page: 'docs/moving.md', section: 'Look first', blocks: 1, ranBy: 'test/migrate/migrate.test.ts' },
   { page: 'docs/moving.md', section: 'Move', blocks: 1, ranBy: 'test/migrate/migrate.test.ts' },
   { page: 'docs/monitoring.md', blocks: 1, ranBy: 'test/cluster/docs/operations.test.ts' },

@@ -17,7 +17,7 @@ const learntCharsMax = 1_000_000;
 
 /** Members of bodies and responses that hold secrets: as text, or as bytes in base64. */
 const texts =
-  /^(?:password|pin|jwt|otp|(?:(?:client|root|new|encoded|wrapping)_)?token|secret_id|role_id|(?:(?:secret_id|wrapped)_)?accessor)$/;
+  /^(?:password|pin|\w*jwt|otp|(?:(?:client|root|new|encoded|wrapping)_)?token|secret_id|role_id|(?:(?:secret_id|wrapped)_)?accessor)$/;
 const encoded = /^(?:plaintext|input|context|associated_data|backup|key|random_bytes)$/;
 const lists = /^(?:keys|keys_base64|recovery_keys|recovery_keys_base64)$/;
 /** A share in hex or base64, not the name of a key or a user. */

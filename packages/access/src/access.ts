@@ -1,6 +1,6 @@
 import type { RecordClock } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
-import type { KeySources, MethodType } from './auth/auth-method.ts';
+import type { KeySources, Kubernetes, MethodType } from './auth/auth-method.ts';
 import { Logins } from './auth/logins.ts';
 import { Policies } from './policy/policies.ts';
 import { Quotas } from './quota/quotas.ts';
@@ -20,6 +20,8 @@ export interface AccessOptions {
   readonly limits?: TokenLimits;
   /** Source of the keys for `jwt` logins; none by default. */
   readonly sources?: KeySources;
+  /** For `kubernetes` logins; by default no API server answers, and the node runs in no pod. */
+  readonly kubernetes?: Kubernetes;
   /** The types of auth methods; none by default. */
   readonly methods?: readonly MethodType[];
   /** Number of threads that share the memory for cached tokens; 1 when absent. */
@@ -44,6 +46,13 @@ const noSources: KeySources = {
   },
 };
 
+const noKubernetes: Kubernetes = {
+  post: async () => {
+    throw new Error('this node calls no API server');
+  },
+  podFile: () => undefined,
+};
+
 /** Creates the services over a store. Quotas are not enforced until `quotas.open` has read them. */
 export function openAccess({
   store,
@@ -51,6 +60,7 @@ export function openAccess({
   clockDisputes = noDisputes,
   limits,
   sources = noSources,
+  kubernetes = noKubernetes,
   methods = [],
   threads,
 }: AccessOptions): Access {
@@ -58,7 +68,7 @@ export function openAccess({
   const tokens = new Tokens({ store, policies, clock, ...(threads && { threads }) });
   const disputedDates = new DisputedDates(clockDisputes);
   const registry = new TokenRegistry({ store, tokens, policies, clock, disputedDates, ...(limits && { limits }) });
-  const logins = new Logins({ store, tokens, registry, sources, clock, disputedDates, methods });
+  const logins = new Logins({ store, tokens, registry, sources, kubernetes, clock, disputedDates, methods });
   const wrapping = new Wrapping({ store, tokens, dates: registry.dates, clock, ttlSMax: registry.limits.maxTtlS });
   const quotas = new Quotas({ store, clock });
   return { policies, tokens, registry, logins, wrapping, quotas, disputedDates };

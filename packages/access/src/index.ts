@@ -1,5 +1,14 @@
 export { type Access, closeAccess, openAccess } from './access.ts';
-export type { KeySources, LoginRecord, MethodServices, MethodType, OpenedMethod } from './auth/auth-method.ts';
+export type {
+  KeySources,
+  Kubernetes,
+  KubernetesAnswer,
+  KubernetesRequest,
+  LoginRecord,
+  MethodServices,
+  MethodType,
+  OpenedMethod,
+} from './auth/auth-method.ts';
 export { equalizeReads, type Login } from './auth/login.ts';
 export { LoginRecords, loginPrefix, loginRecordsPrefix, type Stored } from './auth/login-records.ts';
 export type { Logins } from './auth/logins.ts';

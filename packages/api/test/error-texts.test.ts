@@ -55,6 +55,8 @@ const otherwise: readonly (readonly [path: RegExp, body: Readonly<Record<string,
   [/managed-keys/, { library: 'hsm', token_label: 't', pin: '1', mechanism: 'CKM_AES_GCM', key_label: 'k' }],
   [/auth\/up\/users/, { password: 'p' }],
   [/auth\/jw\/config/, { bound_issuer: 'i' }],
+  [/auth\/ku\/config/, { kubernetes_host: 'api.example', disable_local_ca_jwt: true }],
+  [/auth\/ku\/login/, { role: 'r' }],
 ];
 /** Requests that would remove objects that the other requests need. */
 const notAsked = /revoke|sys\/(?:init|seal|unseal|step-down|remount|rotate|rekey|generate-root|plugins|storage)|config\/keys/;
@@ -68,7 +70,7 @@ const inPath: Readonly<Record<string, string>> = {
   ':url_mac_length': '16',
   ':urlbytes': '8',
 };
-const methodPaths: Readonly<Record<string, string>> = { userpass: 'up', approle: 'ar', jwt: 'jw' };
+const methodPaths: Readonly<Record<string, string>> = { userpass: 'up', approle: 'ar', jwt: 'jw', kubernetes: 'ku' };
 
 /**
  * Yields every POST route with its declared fields, so that no field is forgotten. A path with a key name is yielded once for each of three
@@ -117,6 +119,10 @@ describe('a secret in the wrong field', () => {
     await server.ask('POST sys/auth/up', { body: { type: 'userpass' } });
     await server.ask('POST sys/auth/ar', { body: { type: 'approle' } });
     await server.ask('POST sys/auth/jw', { body: { type: 'jwt' } });
+    await server.ask('POST sys/auth/ku', { body: { type: 'kubernetes' } });
+    await server.ask('POST auth/ku/role/r', {
+      body: { bound_service_account_names: '*', bound_service_account_namespaces: '*' },
+    });
     lines = [...linesOf()];
   });
   after(() => server.close());
@@ -160,6 +166,7 @@ describe('a secret in the wrong field', () => {
       'auth/up/login/x',
       'auth/ar/login',
       'auth/jw/login',
+      'auth/ku/login',
     ])
       expect(known, line).to.include(`POST ${line}`);
     for (const field of ['plaintext', 'ciphertext', 'token', 'password', 'secret_id', 'jwt', 'policy', 'pin'])

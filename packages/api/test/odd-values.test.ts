@@ -152,7 +152,7 @@ describe('every request below sys and auth gets a response, and none an internal
     if (!isChanged) return;
     isChanged = false;
     await clearQuotas();
-    for (const type of ['userpass', 'approle', 'jwt']) await write(`sys/auth/${type}`, { type });
+    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes']) await write(`sys/auth/${type}`, { type });
     await write('sys/mounts/transit', { type: 'transit' });
     await write('sys/policies/acl/p', { policy: 'path "a" { capabilities = ["read"] }' });
     if ((await send('GET', 'auth/userpass/users/amy')).status !== 200) await write('auth/userpass/users/amy', { password: 'p' });
@@ -160,6 +160,8 @@ describe('every request below sys and auth gets a response, and none an internal
     const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ type: 'spki', format: 'pem' });
     await write('auth/jwt/config', { jwt_validation_pubkeys: [pem] });
     await write('auth/jwt/role/amy', { role_type: 'jwt', user_claim: 'sub', bound_audiences: ['a'] });
+    await write('auth/kubernetes/config', { kubernetes_host: 'api.example', disable_local_ca_jwt: true });
+    await write('auth/kubernetes/role/amy', { bound_service_account_names: '*', bound_service_account_namespaces: '*' });
     await write('auth/token/roles/amy', { allowed_policies: ['p'] });
     const secret = await write('auth/approle/role/amy/secret-id', {});
     const made = (await write('auth/token/create', { policies: ['p'] })).text;
@@ -176,6 +178,8 @@ describe('every request below sys and auth gets a response, and none an internal
       secret_id_accessor: [stringIn(secret.text, 'secret_id_accessor')],
       jwt: ['e30.e30.e30', 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.AAAA'],
       jwt_validation_pubkeys: [pem, [pem]],
+      pem_keys: [pem, [pem]],
+      kubernetes_host: ['api.example', 'http://127.0.0.1', 'ftp://x'],
       nonce: [stringIn(challenge.text, 'nonce')],
       policy: [
         'path "a" { capabilities = ["read"] }',
@@ -184,7 +188,7 @@ describe('every request below sys and auth gets a response, and none an internal
         Buffer.from('path').toString('base64'),
       ],
       policies: ['p', 'root', ['root', 'p'], ['', ' ']],
-      type: ['transit', 'userpass', 'approle', 'jwt', 'batch', 'service', 'rate-limit', 'pkcs11'],
+      type: ['transit', 'userpass', 'approle', 'jwt', 'kubernetes', 'batch', 'service', 'rate-limit', 'pkcs11'],
       path: ['transit', 'transit/', 'sys/', 'auth/userpass/users/Admin', '*'],
       paths: [['transit/keys/a', ''], 'a,b'],
       from: ['transit', 'auth/jwt', 'none'],
@@ -224,7 +228,7 @@ describe('every request below sys and auth gets a response, and none an internal
   const pick = fc.record({ fits: fc.boolean(), at: fc.nat(9), odd });
   const requests = (fields: readonly string[]) =>
     fc.record({
-      method: fc.constantFrom('userpass', 'approle', 'approle', 'jwt', 'jwt', 'none', 'ü'),
+      method: fc.constantFrom('userpass', 'approle', 'approle', 'jwt', 'jwt', 'kubernetes', 'none', 'ü'),
       params: fc.array(inPath, { minLength: 3, maxLength: 3 }),
       sent:
         fields.length === 0

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { closeAccess, initialAccess, openAccess } from '@transitd/access';
+import { closeAccess, initialAccess, type Kubernetes, openAccess } from '@transitd/access';
 import { type AuditDevices, AuditKey, initialAuditKey } from '@transitd/audit';
 import type { Node, Services } from '@transitd/node';
 import { systemClock } from '@transitd/process';
@@ -49,6 +49,7 @@ export async function served({
   logTo,
   forwarded = false,
   bodyBytesMax = 1_000_000,
+  kubernetes,
 }: {
   readonly trustedProxies?: readonly string[];
   readonly audit?: AuditDevices;
@@ -57,13 +58,14 @@ export async function served({
   readonly logTo?: (line: string) => void;
   readonly forwarded?: boolean;
   readonly bodyBytesMax?: number;
+  readonly kubernetes?: Kubernetes;
 } = {}): Promise<Served> {
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: Date.now() });
   await store.commit({ conditions: [], writes: [...writes, initialAuditKey()] });
   const metrics = new TestMetrics();
   const routes = allRoutes(metrics, audit);
-  const access = openAccess({ store, clock: systemClock, methods: lightMethods });
+  const access = openAccess({ store, clock: systemClock, methods: lightMethods, ...(kubernetes && { kubernetes }) });
   await access.quotas.open();
   const services: Services = {
     ...access,

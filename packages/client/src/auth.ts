@@ -132,4 +132,9 @@ export class AuthCalls {
       { open: true },
     );
   }
+
+  /** @param jwt - token of the service account of a pod */
+  kubernetes({ jwt, role, path = 'kubernetes' }: { jwt: string; role: string; path?: string }): Promise<Issued> {
+    return this.jwt({ jwt, role, path });
+  }
 }

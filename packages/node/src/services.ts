@@ -5,6 +5,7 @@ import type { RecordClock, Tracer } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { divideThreadPool, type RandomSource, type SecondaryConfirmation, type UseObserver } from '@transitd/transit-engine';
 import { keySources } from './key-sources.ts';
+import { kubernetes } from './kubernetes.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
 import { MountedEngines } from './mounts/mounted-engines.ts';
 
@@ -69,6 +70,7 @@ export async function loadServices(store: Store, options: ServiceOptions): Promi
       clockDisputes: disputes,
       limits: tokenLimits(config),
       sources: keySources(config.jwks_files),
+      kubernetes: kubernetes(),
       methods: authMethods,
       threads: servingThreads(config),
     }),

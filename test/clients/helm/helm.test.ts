@@ -34,6 +34,7 @@ const everything = [
   'audit.storage.storageClassName=slow',
   'ui=true',
   'startupSeconds=3600',
+  'kubernetesAuth.enabled=true',
   'podLabels.example=yes',
   'serviceAccount.annotations.example=yes',
   'affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key=disk',
@@ -140,6 +141,21 @@ describe('the Helm chart', function () {
         ?.readinessProbe.httpGet.path;
     expect(await pathWith()).not.to.contain('&standbyok=');
     expect(await pathWith('config.performance_standby=false')).to.contain('&standbyok=true');
+  });
+
+  it('gives the node a token for Kubernetes, with the right to review others, only for logins of pods', async () => {
+    const mountsWith = async (...values: string[]): Promise<readonly string[]> => {
+      const manifests = parseManifests(await render('blue', ...values));
+      const [node] = find(manifests, 'StatefulSet', 'blue-transitd').spec.template.spec.containers;
+      const rights = manifests.filter(({ kind }) => kind === 'ClusterRoleBinding').map(({ metadata }) => metadata.name);
+      return [...rights, ...(node?.volumeMounts ?? []).flatMap(({ name, mountPath }) => (name === 'account' ? [mountPath] : []))];
+    };
+    expect(await mountsWith()).to.deep.equal([]);
+    for (const more of [[], ['activeService.enabled=false']])
+      expect(await mountsWith('kubernetesAuth.enabled=true', ...more)).to.deep.equal([
+        'transitd-blue-transitd-token-review',
+        '/var/run/secrets/kubernetes.io/serviceaccount',
+      ]);
   });
 
   it('restarts pods for a change of the configuration, and not for another number of replicas', async () => {

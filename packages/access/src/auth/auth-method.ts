@@ -14,6 +14,36 @@ export interface KeySources {
   url(url: string, ca: string): Promise<string>;
 }
 
+/** A request to the API server of a Kubernetes cluster. */
+export interface KubernetesRequest {
+  /** CA certificates in PEM for the server; empty for the default ones. */
+  readonly ca: string;
+  /** Sent as the bearer token. */
+  readonly token: string;
+  /** Sent as JSON. */
+  readonly json: object;
+}
+
+export interface KubernetesAnswer {
+  readonly status: number;
+  /** Undefined if the body is not JSON. */
+  readonly json: unknown;
+}
+
+/** API servers of Kubernetes clusters, and the service account of the pod in which this node runs. */
+export interface Kubernetes {
+  /**
+   * Resolves with the answer, whatever its status is. Follows no redirect, and limits the time and the size of the answer.
+   * @throws Error if no answer arrived
+   */
+  post(url: string, request: KubernetesRequest): Promise<KubernetesAnswer>;
+  /**
+   * Returns the present content of a file of the service account; undefined if this node runs in no pod that has one.
+   * @throws errors of the file system
+   */
+  podFile(name: 'ca.crt' | 'token'): string | undefined;
+}
+
 /** The services that an auth method works with. */
 export interface MethodServices {
   /** The store of the records, in plaintext. */
@@ -21,6 +51,7 @@ export interface MethodServices {
   readonly tokens: Tokens;
   readonly registry: TokenRegistry;
   readonly sources: KeySources;
+  readonly kubernetes: Kubernetes;
   readonly clock: RecordClock;
   readonly disputedDates: DisputedDates;
 }

@@ -6,9 +6,11 @@ import { Refusal, type RefusedBy } from '@transitd/storage-fsm';
  * - `bad_token`: the token that the request names does not exist
  * - `claim_refused`: a key has signed the token of a login, and one of its claims is refused
  * - `busy_logins`: too many logins are waiting, so this login was not checked
+ * - `login_refused`: the credentials of a login are refused
  * - `locked_out`: the login is refused whatever its credentials, because of too many failures
  * - `too_many_rules`: the policies of a token have too many rules together
  * - `keys_unavailable`: the keys that verify signed tokens cannot be fetched or used
+ * - `review_unavailable`: the server that has to review the token of a login did not review it
  * - `too_many_conflicts`: every attempt conflicted with another write; nothing was changed
  */
 export type AccessErrorCode =
@@ -20,11 +22,13 @@ export type AccessErrorCode =
   | 'invalid_token'
   | 'keys_unavailable'
   | 'locked_out'
+  | 'login_refused'
   | 'not_found'
   | 'not_initialized'
   | 'policy_too_large'
   | 'rate_limited'
   | 'record_unreadable'
+  | 'review_unavailable'
   | 'too_many_conflicts'
   | 'too_many_rules';
 

@@ -1,4 +1,4 @@
-import { dataReply, type FieldSchema, type Fields, type JsonSchema, pathText } from '@transitd/http';
+import { dataReply, type FieldSchema, type Fields, type JsonSchema, pathText, writtenReply } from '@transitd/http';
 import * as answers from './answers.ts';
 import { type Context, found, guarded, type OperationDescription, type Result, type Route, type TypedCall } from './operation.ts';
 import { namesReply, pageFields } from './pages.ts';
@@ -15,8 +15,8 @@ export interface RecordKind<C, S extends FieldSchema> {
   /** Returns a record as an answer shows it; undefined if there is none. */
   find(context: C, name: string): Promise<object | undefined>;
   list(context: C): Promise<readonly string[]>;
-  /** Creates the record, or changes its given fields. */
-  write(context: C, name: string, values: Fields<S>['values']): Promise<unknown>;
+  /** Creates the record, or changes its given fields. May return warnings. */
+  write(context: C, name: string, values: Fields<S>['values']): Promise<void> | Promise<readonly string[]>;
   delete(context: C, name: string): Promise<unknown>;
 }
 
@@ -50,7 +50,8 @@ export function recordOperations<C, S extends FieldSchema>({ noun, takes, shown,
       answers: answers.written,
       run: async (context, { values }) => {
         const given: unknown = values; // of a generic schema
-        await kind.write(context, (given as Fields<typeof name>['values']).name, given as Fields<S>['values']);
+        const written = await kind.write(context, (given as Fields<typeof name>['values']).name, given as Fields<S>['values']);
+        return writtenReply(written ?? []);
       },
     }),
     remove: handler<C, typeof name>({

@@ -16,6 +16,10 @@ const cidrSpellings = ofText(canonicalCidr);
 export const cidrs = <const Detail extends FieldDetail = FieldDetail>(about: string, detail?: Detail) =>
   texts(about, { dropsEmpty: true, spellings: cidrSpellings, ...detail } as unknown as Detail);
 export const urlSpellings = ofText(canonicalUrl);
+/** An https server by its URL, or by its host with or without a port. */
+export const serverSpellings = ofText((server) =>
+  canonicalUrl(server.includes('://') ? server : `https://${server}`)?.replace(/\/+$/, ''),
+);
 /** The path of a mount, with or without slashes around it. */
 export const mountPathSpellings = ofText((path) => path.replace(/^\/|\/$/g, ''));
 /** Policies may be sent in base64. */

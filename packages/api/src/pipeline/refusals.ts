@@ -27,6 +27,7 @@ export const statuses: Readonly<Record<AnsweredRefusal['code'], RefusalStatus>> 
   key_version_unavailable: refused(400),
   keys_unavailable: refusedForNow(503),
   locked_out: refused(403),
+  login_refused: refused(403),
   managed_key_unavailable: refusedForNow(503), // the PKCS#11 token fails, not this node
   mount_removed: refused(404),
   not_restorable: refused(400),
@@ -34,6 +35,7 @@ export const statuses: Readonly<Record<AnsweredRefusal['code'], RefusalStatus>> 
   policy_too_large: refused(413),
   rate_limited: refused(429), // the error contains a time for Retry-After
   record_unreadable: refused(500),
+  review_unavailable: refusedForNow(503),
   too_many_conflicts: refusedForNow(503),
   too_many_rules: refused(403),
   unconfirmed: refusedForNow(503),

@@ -6,12 +6,13 @@ describe('a restriction under a name of the peers', () => {
   let at: Served;
   beforeEach(async () => {
     at = await served({ trustedProxies: ['127.0.0.0/8'] });
-    for (const type of ['userpass', 'approle', 'jwt']) await at.ask(`POST sys/auth/${type}`, { body: { type } });
+    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes']) await at.ask(`POST sys/auth/${type}`, { body: { type } });
   });
   afterEach(() => at.close());
 
   const block = '10.0.0.0/8';
   const jwt = { user_claim: 'sub', bound_audiences: 'here' };
+  const kubernetes = { bound_service_account_names: 'a', bound_service_account_namespaces: 'b', audience: 'c' };
   for (const { path, body, older, read } of [
     { path: 'auth/token/roles/r', older: { bound_cidrs: block }, read: { token_bound_cidrs: [block] } },
     {
@@ -26,6 +27,8 @@ describe('a restriction under a name of the peers', () => {
     { path: 'auth/approle/role/r', older: { bound_cidr_list: block }, read: { secret_id_bound_cidrs: [block] } },
     { path: 'auth/jwt/role/r', body: jwt, older: { bound_cidrs: block }, read: { token_bound_cidrs: [block] } },
     { path: 'auth/jwt/role/r', body: jwt, older: { num_uses: 3 }, read: { token_num_uses: 3 } },
+    { path: 'auth/kubernetes/role/r', body: kubernetes, older: { bound_cidrs: block }, read: { token_bound_cidrs: [block] } },
+    { path: 'auth/kubernetes/role/r', body: kubernetes, older: { num_uses: 3 }, read: { token_num_uses: 3 } },
   ]) {
     const [newer] = Object.keys(read);
     const [name] = Object.keys(older);
@@ -44,11 +47,16 @@ describe('a restriction under a name of the peers', () => {
   }
 
   for (const { path, body, says } of [
-    ...['auth/token/roles/r', 'auth/userpass/users/u', 'auth/approle/role/r', 'auth/jwt/role/r'].map((path) => ({
-      path,
-      body: { ...jwt, password: 'x', token_strictly_bind_ip: 'true' },
+    ...['token/roles/r', 'userpass/users/u', 'approle/role/r', 'jwt/role/r', 'kubernetes/role/r'].map((path) => ({
+      path: `auth/${path}`,
+      body: { ...jwt, ...kubernetes, password: 'x', token_strictly_bind_ip: 'true' },
       says: 'token_strictly_bind_ip is not supported',
     })),
+    {
+      path: 'auth/kubernetes/role/r',
+      body: { ...kubernetes, bound_service_account_namespace_selector: '{"matchLabels":{"a":"b"}}' },
+      says: 'bound_service_account_namespace_selector is not supported: .* list them in bound_service_account_namespaces',
+    },
     { path: 'auth/userpass/users/u', body: { password: 'x', password_hash: 'y' }, says: 'password_hash is not supported' },
     { path: 'auth/userpass/users/u/password', body: { password_hash: 'y' }, says: 'password_hash is not supported' },
   ])

@@ -19,6 +19,11 @@ const named: readonly (readonly [path: string, verbs: readonly string[], body: o
   ['auth/ar/role/NAME/secret-id-accessor/lookup', ['POST'], { secret_id_accessor: 'x' }],
   ['auth/ar/role/NAME/secret-id-accessor/destroy', ['POST', 'DELETE'], { secret_id_accessor: 'x' }],
   ['auth/jw/role/NAME', ['GET', 'POST', 'DELETE'], { role_type: 'jwt', bound_audiences: ['a'], user_claim: 'sub' }],
+  [
+    'auth/ku/role/NAME',
+    ['GET', 'POST', 'DELETE'],
+    { bound_service_account_names: 'a', bound_service_account_namespaces: 'b', audience: 'c' },
+  ],
   ['auth/team/up/users/NAME', ['GET', 'POST', 'DELETE'], user],
   ['auth/team/up/users/NAME/password', ['POST'], { password: 'another password' }],
   ['sys/policies/acl/NAME', ['GET', 'POST', 'DELETE'], policy],
@@ -37,6 +42,7 @@ describe('the forms of a path', () => {
       ['up', 'userpass'],
       ['ar', 'approle'],
       ['jw', 'jwt'],
+      ['ku', 'kubernetes'],
       ['team/up', 'userpass'],
     ])
       expect((await at.ask(`POST sys/auth/${path}`, { body: { type } })).status).to.equal(204);

@@ -9,6 +9,7 @@ const policy = 'path "secret/*" { capabilities = ["sudo"] }';
 const role = { bound_audiences: ['a'], user_claim: 'sub' };
 const block = 'token_bound_cidrs = ["10.0.0.0/8"]';
 const jwks = 'jwks_url = ["https://keys.example/set"]';
+const apiServer = 'kubernetes_host = ["https://api.example"]';
 
 /** A denied value, a request that means it in another spelling, and a request that means another value. */
 const rows: readonly Row[] = [
@@ -83,6 +84,8 @@ const rows: readonly Row[] = [
     { jwks_url: 'https://keys.example:443/x' },
     { jwks_url: 'https://k/' },
   ],
+  ['auth/ku/config', apiServer, { kubernetes_host: 'API.example' }, { kubernetes_host: 'api.example:6443' }],
+  ['auth/ku/config', apiServer, { kubernetes_host: 'https://api.example:443/' }, { kubernetes_host: 'https://api.example/a' }],
   ['auth/jw/role/r', 'token_type = ["default"]', role, { ...role, token_type: 'batch' }],
   ['sys/policies/acl/p', 'policy = ["path*"]', { policy: base64(policy) }, { policy: base64('# none') }],
   ['sys/policy/p', 'policy = ["path*"]', { rules: base64(policy) }, { rules: '# none' }],
@@ -98,6 +101,7 @@ describe('a denied parameter value', () => {
       ['sys/auth/up', { type: 'userpass' }],
       ['sys/auth/ar', { type: 'approle' }],
       ['sys/auth/jw', { type: 'jwt' }],
+      ['sys/auth/ku', { type: 'kubernetes' }],
     ] as const)
       expect((await at.ask(`POST ${path}`, { body })).status, path).to.be.below(300);
   });

@@ -8,8 +8,8 @@ import { TestMetrics } from '../test-metrics.ts';
 /** Operations whose answers wait until no node serves the state from before them. */
 const waiting = [
   ...['approle-role-field-reset', 'approle-role-field-write', 'approle-role-id-write', 'approle-secret-id-destroy'],
-  ...['auth-disable', 'auth-role-delete', 'auth-role-write', 'auth-tune', 'backup', 'cache-config-write', 'config-keys-write'],
-  ...['dr-primary-acknowledge', 'dr-primary-demote', 'dr-secondary-enable', 'encrypt', 'jwt-config-write', 'keys-config'],
+  ...['auth-config-write', 'auth-disable', 'auth-role-delete', 'auth-role-write', 'auth-tune', 'backup', 'cache-config-write'],
+  ...['config-keys-write', 'dr-primary-acknowledge', 'dr-primary-demote', 'dr-secondary-enable', 'encrypt', 'keys-config'],
   ...['keys-csr', 'keys-delete', 'keys-rotate', 'keys-set-certificate', 'keys-trim', 'managed-keys-delete'],
   ...['managed-keys-test-sign', 'managed-keys-write', 'mount-disable', 'mount-tune', 'plugins-reload', 'plugins-reload-by-name'],
   ...['policy-delete', 'policy-write', 'quota-config-write', 'quota-delete', 'quota-write', 'raft-autopilot-configuration-write'],

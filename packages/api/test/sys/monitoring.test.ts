@@ -33,8 +33,12 @@ describe('endpoints of monitoring', () => {
     const cors = (await server.ask('GET sys/config/cors')).body;
     expect([cors.enabled, cors.data]).to.deep.equal([false, { enabled: false }]);
     const { data } = (await server.ask('GET sys/plugins/catalog')).body;
-    expect(data).to.deep.include({ auth: ['token', 'approle', 'jwt', 'userpass'], secret: ['transit'], database: [] });
-    expect(data.detailed).to.have.length(5);
+    expect(data).to.deep.include({
+      auth: ['token', 'approle', 'jwt', 'kubernetes', 'userpass'],
+      secret: ['transit'],
+      database: [],
+    });
+    expect(data.detailed).to.have.length(6);
   });
 
   it('show settings without paths of keys and data', async () => {

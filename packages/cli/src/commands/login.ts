@@ -33,6 +33,7 @@ const logins: Readonly<Record<string, (auth: AuthCalls, given: Given, at: { read
   approle: async (auth, given, at) =>
     auth.approle({ roleId: given.required('role_id'), secretId: await given.secret('secret_id'), ...at }),
   jwt: async (auth, { role, secret }, at) => auth.jwt({ jwt: await secret('jwt'), ...(role !== undefined && { role }), ...at }),
+  kubernetes: async (auth, given, at) => auth.kubernetes({ role: given.required('role'), jwt: await given.secret('jwt'), ...at }),
 };
 
 /** Their names in a sentence: `a, b or c`. */

@@ -2,7 +2,9 @@ import { StartError } from '@transitd/process';
 import { plainSecretError, type Sources } from './input.ts';
 
 /** Members that are secrets everywhere in the API: credentials, shares, and backups, which contain plaintext keys. */
-const secretNames: ReadonlySet<string> = new Set(['backup', 'jwt', 'key', 'otp', 'password', 'pin', 'secret_id', 'token']);
+const secretNames: ReadonlySet<string> = new Set([
+  ...['backup', 'jwt', 'key', 'otp', 'password', 'pin', 'secret_id', 'token', 'token_reviewer_jwt'],
+]);
 
 /**
  * Builds a request body from arguments: `name=value`, `name=@file`, `name=-` (standard input), `name=\@text` for a text that starts

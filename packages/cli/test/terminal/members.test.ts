@@ -34,7 +34,7 @@ describe('data arguments', () => {
     { args: ['ok=1', 'hunter2'], says: 'data argument 2 is not of the form name=value' },
     { args: ['=hunter2'], says: 'data argument 1 is not of the form name=value' },
     { args: ['a=@nowhere'], says: 'nowhere cannot be read: ENOENT' },
-    ...['password', 'secret_id', 'jwt', 'token', 'otp', 'pin', 'key', 'backup'].flatMap((name) =>
+    ...['password', 'secret_id', 'jwt', 'token_reviewer_jwt', 'token', 'otp', 'pin', 'key', 'backup'].flatMap((name) =>
       ['hunter2', '\\@hunter2', ''].map((value) => ({
         args: ['ok=1', `${name}=${value}`],
         says: `${name} must not be on the command line, where other users and the shell history can expose it: use ${name}=- to read it from standard input, or ${name}=@FILE to read it from a file`,

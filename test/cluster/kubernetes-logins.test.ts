@@ -1,0 +1,120 @@
+// Pods log in through any node, as docs/kubernetes.md describes it; an API server in this process reviews their tokens.
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { failed, StubApiServer } from '../../packages/api/test/auth/stub-api-server.ts';
+import { makeCertificate } from '../../packages/process/test/certificate.ts';
+import { runBlocks, shellBlocks } from '../docs/page.ts';
+import { planted } from '../process/secret-watch.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+
+const [setUp = '', logIn = ''] = shellBlocks('docs/kubernetes.md', 'Logins of pods');
+const reviewer = planted('reviewer').replaceAll(/[^\w-]/g, '-');
+
+describe('kubernetes logins in a cluster', function () {
+  this.timeout(scenarioMs);
+  const folder = mkdtempSync(join(tmpdir(), 'transitd-pods-'));
+  const { cert_file, key_file } = makeCertificate(folder, 'localhost');
+  const [ca, key] = [readFileSync(cert_file, 'utf8'), readFileSync(key_file)];
+  const cluster = new StubApiServer();
+  /** Status of every answer, if it is not 0. `hang`: there is none. */
+  let failure: number | 'hang' = 0;
+  let server: Server;
+  let host = '';
+
+  before(async () => {
+    cluster.reviewers.add(reviewer);
+    server = createServer({ cert: ca, key }, async (req, res) => {
+      if (failure === 'hang') return;
+      const token = req.headers.authorization?.replace('Bearer ', '') ?? '';
+      const answer = failure === 0 ? cluster.review(token, Object(await json(req))) : failed(failure);
+      res.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.json));
+    }).listen(0, 'localhost');
+    await once(server, 'listening');
+    host = `https://localhost:${(server.address() as AddressInfo).port}`;
+  });
+  after(() => {
+    server.close();
+    server.closeAllConnections();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('are the same through every node, survive a change of the active node, and end when a token or a role is taken away', () =>
+    withCluster({ config: { audit: [{ type: 'stdout', name: 'out' }] } }, async (nodes) => {
+      const leader = await nodes.settled();
+      const [standby = leader, other = leader] = nodes.others(leader);
+      const commands = (block: string, node: LiveNode, jwt = '') =>
+        runBlocks([block], {
+          // Outside of a pod, the authority and the token of the reviewer are settings.
+          replace: {
+            'kubernetes_host=https://kubernetes.default.svc': `kubernetes_host=${host} kubernetes_ca_cert=@ca.crt token_reviewer_jwt=@reviewer`,
+            '/var/run/secrets/transitd/token': 'token',
+          },
+          files: { 'ca.crt': ca, reviewer: `${reviewer}\n`, token: `${jwt}\n` },
+          env: { TRANSITD_ADDR: node.apiAddress, ...(jwt === '' && { TRANSITD_TOKEN: nodes.rootToken }) },
+        });
+      const login = (node: LiveNode, jwt: string) =>
+        nodes.askWhenLed(node, 'POST', 'auth/kubernetes/login', { role: 'web', jwt });
+      const lookUp = async (node: LiveNode, token: string) =>
+        (await nodes.askWhenLed(node, 'GET', 'auth/token/lookup-self', undefined, { token })).status;
+
+      const done = await commands(setUp, standby);
+      expect(done.code, done.stdout + done.stderr).to.equal(0);
+      const jwt = await cluster.issue();
+      const issued = await commands(logIn, other, jwt);
+      expect(issued.code, issued.stderr).to.equal(0);
+      const token = issued.stdout.trim();
+      for (const node of nodes.nodes) expect(await lookUp(node, token), node.name).to.equal(200);
+      const read = await nodes.askWhenLed(standby, 'GET', 'auth/kubernetes/config');
+      expect(read.at('data.token_reviewer_jwt_set')).to.equal(true);
+
+      // A review of another account, and the failures of the API server.
+      const foreign = await cluster.issue({}, { uid: 'another' });
+      expect((await login(standby, foreign)).status).to.equal(403);
+      for (const [status, answered] of [
+        [403, 403],
+        [500, 503],
+        ['hang', 503],
+      ] as const) {
+        failure = status;
+        const { status: seen, text } = await nodes.ask(standby, 'POST', 'auth/kubernetes/login', { role: 'web', jwt });
+        expect(seen, text).to.equal(answered);
+      }
+      failure = 0;
+      const elsewhere = {
+        kubernetes_host: host,
+        kubernetes_ca_cert: readFileSync(makeCertificate(folder, 'other').cert_file, 'utf8'),
+      };
+      await nodes.askWhenLed(other, 'POST', 'auth/kubernetes/config', { ...elsewhere, token_reviewer_jwt: reviewer });
+      const { status: untrusted, text } = await nodes.ask(other, 'POST', 'auth/kubernetes/login', { role: 'web', jwt });
+      expect(untrusted, text).to.equal(503);
+      await nodes.askWhenLed(other, 'POST', 'auth/kubernetes/config', {
+        ...elsewhere,
+        kubernetes_ca_cert: ca,
+        token_reviewer_jwt: reviewer,
+      });
+
+      await leader.kill();
+      await leader.start();
+      await nodes.settled();
+      for (const node of nodes.nodes) {
+        expect(await lookUp(node, token), node.name).to.equal(200);
+        expect((await login(node, jwt)).status, node.name).to.equal(200);
+      }
+      cluster.accounts.delete(jwt);
+      for (const node of nodes.nodes) expect((await login(node, jwt)).status, node.name).to.equal(403);
+      const again = await cluster.issue();
+      await nodes.askWhenLed(standby, 'DELETE', 'auth/kubernetes/role/web');
+      for (const node of nodes.nodes) expect((await login(node, again)).status, node.name).to.equal(400);
+
+      for (const { name, server: process } of nodes.nodes)
+        for (const secret of [reviewer, jwt, foreign])
+          expect(process.stdout.includes(secret), `${name} shows a token`).to.equal(false);
+    }));
+});
