@@ -98,6 +98,7 @@ export const folderArrows: FolderArrows = {
     join: ['storage'],
     replication: [],
     reports: [],
+    usage: ['mounts'],
     etcd: ['clock', 'snapshots'],
     migration: ['etcd', 'snapshots', 'storage'],
     'threads/coherence': [],
@@ -105,7 +106,7 @@ export const folderArrows: FolderArrows = {
     'threads/replica': ['threads/coherence', 'threads/shared'],
     '.': [
       ...['clock', 'etcd', 'join', 'migration', 'mounts', 'replication', 'reports', 'snapshots', 'storage'],
-      ...['threads/replica', 'threads/shared'],
+      ...['threads/replica', 'threads/shared', 'usage'],
     ],
   },
   pkcs11: {

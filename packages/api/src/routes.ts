@@ -37,6 +37,7 @@ import { transitCertificateRoutes } from './transit/certificates.ts';
 import { transitDataRoutes } from './transit/data.ts';
 import { transitKeyRoutes } from './transit/keys.ts';
 import { transitTransferRoutes } from './transit/transfers.ts';
+import { transitUsageRoutes } from './transit/usage.ts';
 
 /** Prefixes a route with `:mount`, the path of the mount. */
 const mounted = ({ path, accepts, operations }: Route): Route => ({
@@ -79,7 +80,13 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices, log: L
     ...capabilityRoutes(() => routes),
     ...statusRoutes(metrics),
     ...auditRoutes(audit),
-    ...[...transitKeyRoutes, ...transitCertificateRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
+    ...[
+      ...transitKeyRoutes,
+      ...transitUsageRoutes,
+      ...transitCertificateRoutes,
+      ...transitTransferRoutes,
+      ...transitDataRoutes,
+    ].map(mounted),
   ];
   return routes;
 }

@@ -47,6 +47,26 @@ export interface KeyConfig {
   readonly min_mac_length?: number;
 }
 
+/** How often one version of a key was used, and when. */
+export interface VersionUsage {
+  readonly encryptions: number;
+  readonly decryptions: number;
+  readonly signatures: number;
+  readonly verifications: number;
+  readonly first_used_time: string;
+  readonly last_used_time: string;
+}
+
+/** The uses of a key, by version. */
+export interface KeyUsage {
+  readonly name: string;
+  /** All later uses are counted. Absent while some node does not count. */
+  readonly counting_since?: string;
+  readonly versions: Readonly<Record<string, VersionUsage>>;
+  /** Nodes that did not answer: their uses since their last report are missing. */
+  readonly unanswered_nodes: readonly string[];
+}
+
 /** Options of an operation on data. Binary values are base64. */
 export interface DataOptions {
   readonly context?: string;
@@ -115,6 +135,11 @@ export class TransitCalls {
 
   key(name: string): Promise<Envelope<Key>> {
     return this.#send('GET', this.#at('keys', name));
+  }
+
+  /** Reads how often each version of a key was used, on all nodes. */
+  keyUsage(name: string): Promise<Envelope<KeyUsage>> {
+    return this.#send('GET', this.#at('keys', name, 'usage'));
   }
 
   createKey(name: string, request: KeyRequest = {}): Promise<Envelope<Key>> {

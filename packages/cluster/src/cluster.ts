@@ -27,7 +27,7 @@ import type { NodeIdentity } from './membership/identity.ts';
 import type { Member } from './membership/membership.ts';
 import type { MembershipList } from './membership/membership-list.ts';
 import { MembershipListSync } from './membership/membership-list-sync.ts';
-import { askForReport, confirmWithinMs, nodeCalls } from './node-calls.ts';
+import { askForReport, askForUsage, askToRecordUsage, confirmWithinMs, nodeCalls } from './node-calls.ts';
 import type { Peers } from './peers.ts';
 import type { ClusterHost, NodeRole, ReportSource } from './ports/cluster-host.ts';
 import type { Storage } from './ports/storage-port.ts';
@@ -244,6 +244,14 @@ export class Cluster implements Peers {
 
   reportOf(id: NodeId, timeoutMs: number): Promise<object> {
     return askForReport(this.#options.connections.peers.client, id, timeoutMs);
+  }
+
+  usageOf(id: NodeId, question: object, timeoutMs: number): Promise<unknown> {
+    return askForUsage(this.#options.connections.peers.client, id, { question, timeoutMs });
+  }
+
+  recordUsage(id: NodeId, timeoutMs: number): Promise<void> {
+    return askToRecordUsage(this.#options.connections.peers.client, id, timeoutMs);
   }
 
   async close(): Promise<void> {

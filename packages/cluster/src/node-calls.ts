@@ -4,6 +4,7 @@ import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { fieldsIn, type Replica } from '@transitd/storage-fsm';
 import type { ReportSource } from './ports/cluster-host.ts';
 import { reachedIndex } from './standbys/reached-index.ts';
+import { bytesOf } from './transport/bytes-of.ts';
 import type { ClusterHandler } from './transport/cluster-call.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
 
@@ -12,6 +13,11 @@ export const confirmWithinMs = 1000;
 
 const confirmPath = '/cluster/confirm';
 const reportPath = '/cluster/report';
+const usagePath = '/cluster/usage';
+const recordUsagePath = '/cluster/usage/record';
+
+/** Most bytes of a report on the uses of keys. */
+const usageBytesMax = 4 * 1024 * 1024;
 
 /** Returns the handlers of these calls, by method and path. */
 export const nodeCalls = (
@@ -26,6 +32,16 @@ export const nodeCalls = (
   },
 
   [`POST ${reportPath}`]: async () => ({ status: 200, json: await reports.report() }),
+
+  // Only for the active node: it confirms that uses are recorded, and this node forgets them.
+  [`POST ${usagePath}`]: async ({ from, body }) =>
+    from === replica.status().leader ? { status: 200, json: await reports.usage(fieldsIn(body)) } : { status: 403, json: {} },
+
+  // By a node that is about to stop.
+  [`POST ${recordUsagePath}`]: async () => {
+    await reports.recordUsage();
+    return { status: 200, json: {} };
+  },
 });
 
 type Post = Pick<ClusterClient, 'post'>;
@@ -46,4 +62,27 @@ export async function askForReport(client: Post, id: NodeId, timeoutMs: number):
   const { status, json } = await client.post(id, reportPath, { json: {}, timeoutMs });
   if (status !== 200 || typeof json !== 'object' || json === null) throw new Error(`it answered with status ${status}`);
   return json;
+}
+
+/**
+ * Asks another node for the uses of keys that it has counted; `unsupported` if its release does not count.
+ * @throws ClusterCallError, Error if the node refuses
+ */
+export async function askForUsage(
+  client: Pick<ClusterClient, 'request'>,
+  id: NodeId,
+  { question, timeoutMs }: { readonly question: object; readonly timeoutMs: number },
+): Promise<unknown> {
+  const body = Buffer.from(JSON.stringify(question));
+  const headers = { 'Content-Type': 'application/json' };
+  const answer = await client.request(id, { method: 'POST', path: usagePath, headers, body, timeoutMs });
+  const bytes = await bytesOf(answer.body, usageBytesMax);
+  if (answer.status === 404) return 'unsupported';
+  if (answer.status !== 200) throw new Error(`it answered with status ${answer.status}`);
+  return JSON.parse(bytes.toString('utf8'));
+}
+
+/** Asks the active node to record the uses of keys now. @throws ClusterCallError */
+export async function askToRecordUsage(client: Post, id: NodeId, timeoutMs: number): Promise<void> {
+  await client.post(id, recordUsagePath, { json: {}, timeoutMs });
 }

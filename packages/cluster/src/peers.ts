@@ -31,4 +31,11 @@ export interface Peers {
   readonly canaryUtcMs: number | undefined;
   /** Asks another node for its report on itself. @throws ClusterCallError; Error */
   reportOf(id: NodeId, timeoutMs: number): Promise<object>;
+  /**
+   * Asks another node for the uses of keys that it has counted; `unsupported` if its release does not count.
+   * @throws ClusterCallError; Error
+   */
+  usageOf(id: NodeId, question: object, timeoutMs: number): Promise<unknown>;
+  /** Asks the active node to record the uses of keys now. @throws ClusterCallError */
+  recordUsage(id: NodeId, timeoutMs: number): Promise<void>;
 }

@@ -12,7 +12,7 @@ import { renewalDue } from './membership/certificate.ts';
 import type { NodeIdentity } from './membership/identity.ts';
 import { initialLevels } from './membership/member-levels.ts';
 import type { Member } from './membership/membership.ts';
-import { askForReport, askToConfirm, confirmWithinMs, nodeCalls } from './node-calls.ts';
+import { askForReport, askForUsage, askToConfirm, askToRecordUsage, confirmWithinMs, nodeCalls } from './node-calls.ts';
 import type { Peers } from './peers.ts';
 import type { ClusterHost, NodeRole, ReportSource } from './ports/cluster-host.ts';
 import { Pauses } from './ports/pauses.ts';
@@ -148,6 +148,14 @@ export class RegisteredPeers implements Peers {
 
   reportOf(id: NodeId, timeoutMs: number): Promise<object> {
     return askForReport(this.#client, id, timeoutMs);
+  }
+
+  usageOf(id: NodeId, question: object, timeoutMs: number): Promise<unknown> {
+    return askForUsage(this.#client, id, { question, timeoutMs });
+  }
+
+  recordUsage(id: NodeId, timeoutMs: number): Promise<void> {
+    return askToRecordUsage(this.#client, id, timeoutMs);
   }
 
   async close(): Promise<void> {

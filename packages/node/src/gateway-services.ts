@@ -15,6 +15,7 @@ import { Deadline } from './threads/shared/deadline.ts';
 import type { NodeMemory } from './threads/shared/node-memory.ts';
 import { SealFlag } from './threads/shared/seal-flag.ts';
 import { SharedClock } from './threads/shared/shared-clock.ts';
+import { CountedUses } from './usage/counted-uses.ts';
 
 /** The memory that a gateway shares with the main thread. */
 interface GatewayMemory {
@@ -40,6 +41,8 @@ export class GatewayServices {
   readonly #clock: SharedClock;
   readonly #sealFlag: SealFlag;
   readonly #jump = new ClockJump(readClocks());
+  /** The uses of keys that this thread has counted and not handed over. */
+  readonly uses = new CountedUses();
   #session: Session | undefined;
 
   /** @param onLost - called when this gateway needs another session: it missed changes, or could not load the services */
@@ -127,6 +130,7 @@ export class GatewayServices {
         disputes: noDisputes, // only the main thread dates records
         tracer: undefined,
         sealRandom: hasProvider(config.seal) ? drawnElsewhere : undefined,
+        uses: { count: (mount, name, tally) => this.uses.add(mount, name, tally, this.#clock.utcMs()) },
         onFailure: (error) => this.#lost(session, reasonOf(error)),
       });
       // Changes may have arrived since the last record was read. While some are being read, requests are passed on.

@@ -60,6 +60,7 @@ export class NodeMaintenance {
     const { member } = phases;
     for (const provider of opened.providers) void provider.tick(); // not awaited: a provider may take seconds
     void member?.seal.tick();
+    void member?.usage.tick();
     await (member === undefined ? joinAttempts.retry() : member.tick());
   }
 

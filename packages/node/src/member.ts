@@ -24,6 +24,8 @@ import type { Snapshots } from './snapshots/snapshots.ts';
 import { type ClusterName, clusterNamed, healthNow, nodeStatus } from './status.ts';
 import type { DataDirectory } from './storage/data-directory.ts';
 import type { RaftEngine } from './storage/raft-engine.ts';
+import { UsageCollector } from './usage/usage-collector.ts';
+import type { UsageLedger } from './usage/usage-ledger.ts';
 
 /** The node that becomes a member. All of it exists before the node belongs to a cluster. */
 export interface MemberHost {
@@ -39,6 +41,8 @@ export interface MemberHost {
   readonly forwarded: ForwardedRequests;
   readonly retention: ShareRetention;
   readonly gateways: MemberGateways;
+  /** The uses of keys on this node. */
+  readonly usage: UsageLedger;
   /** Aborted when the node stops; a member that is being opened then fails with `stopped`. */
   readonly stopping: AbortSignal;
   /** Returns the work of this node, for its report on itself. */
@@ -88,6 +92,8 @@ export abstract class BaseMember<E extends RaftEngine | EtcdEngine> {
   readonly reporter: NodeReporter;
   /** Reports of all members, for the console and for auditors. */
   readonly reports: ClusterReports;
+  /** The uses of keys on all nodes. */
+  readonly usage: UsageCollector;
   protected readonly host: MemberHost;
   protected readonly events: MemberEvents;
   readonly #resources: AsyncDisposableStack;
@@ -106,6 +112,7 @@ export abstract class BaseMember<E extends RaftEngine | EtcdEngine> {
     this.eligibility = new ReadEligibility(host, opened);
     this.reporter = new NodeReporter(this, host);
     this.reports = new ClusterReports(this, host);
+    this.usage = new UsageCollector(this, host);
     this.events = opened.events;
     this.#resources = opened.resources;
   }

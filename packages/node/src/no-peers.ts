@@ -29,4 +29,12 @@ export class NoPeers implements Peers {
   reportOf(): Promise<never> {
     return Promise.reject(notActive());
   }
+
+  usageOf(): Promise<never> {
+    return Promise.reject(notActive());
+  }
+
+  recordUsage(): Promise<never> {
+    return Promise.reject(notActive());
+  }
 }

@@ -37,6 +37,7 @@ import { gatewayCount, type Services } from './services.ts';
 import { transfersFolder } from './snapshots/snapshots.ts';
 import { healthNow, sealedStatus, unsentHeartbeats } from './status.ts';
 import { DataDirectory } from './storage/data-directory.ts';
+import { UsageLedger } from './usage/usage-ledger.ts';
 
 export interface NodeOptions {
   readonly config: Config;
@@ -71,6 +72,8 @@ export class Node {
   readonly disk: DataDisk;
   /** The main thread's end of the gateway threads, which may be none. */
   readonly gateways: GatewayHost;
+  /** The uses of keys on this node. */
+  readonly usage: UsageLedger;
   readonly #seal: OpenedSeal;
   readonly #observer: NodeObserver;
   readonly #directory: DataDirectory;
@@ -94,13 +97,14 @@ export class Node {
     this.clock = new NodeClock(log, clocks);
     this.disk = new DataDisk(config.data_dir);
     this.gateways = new GatewayHost(config, this.clock);
+    this.usage = new UsageLedger(this.clock);
     this.#seal = opened;
     this.#observer = observer;
     this.#directory = directory;
     this.#api = new ApiAddress(config.api_addr);
     const host = {
       ...{ config, opened, log, observer, audit, directory, onFatal, clock: this.clock, disk: this.disk, api: this.#api },
-      ...{ authMethods, forwarded: this.#forwarded, retention: this.#retention },
+      ...{ authMethods, forwarded: this.#forwarded, retention: this.#retention, usage: this.usage },
       gateways: gatewayCount(config) === 0 ? noGateways : this.gateways,
       ...(work && { work }),
     };
@@ -352,6 +356,7 @@ export class Node {
   async #stop(): Promise<void> {
     this.maintenance.stop();
     this.#joinAttempts.close();
+    await this.member?.usage.handOver();
     await this.#phases.close();
     await this.#joinAttempts.ended();
     await this.#directory.close();

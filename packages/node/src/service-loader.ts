@@ -8,6 +8,7 @@ import type { SecondaryConfirmation } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { timedStore } from './storage/timed-store.ts';
+import type { UseCounter } from './usage/counted-uses.ts';
 
 /** The node whose services are loaded. */
 interface ServiceHost {
@@ -17,6 +18,7 @@ interface ServiceHost {
   readonly observer: NodeObserver;
   readonly authMethods: readonly MethodType[];
   readonly opened: Pick<OpenedSeal, 'random'>;
+  readonly usage: UseCounter;
 }
 
 /** Why the services were not loaded from the records. */
@@ -78,7 +80,7 @@ export class ServiceLoader {
   }
 
   async #load(barrier: Barrier, secondaries: SecondaryConfirmation): Promise<LoadFailure | undefined> {
-    const { config, log, clock, observer, authMethods, opened } = this.#host;
+    const { config, log, clock, observer, authMethods, opened, usage: uses } = this.#host;
     const change = this.#sealChanges;
     const fail = (error: unknown): LoadFailure | undefined => {
       if (change !== this.#sealChanges) return undefined;
@@ -93,7 +95,7 @@ export class ServiceLoader {
     try {
       const store = timedStore(barrier.store, (operation, ms) => observer.barrier(operation, ms));
       const services = await loadServices(store, {
-        ...{ config, clock, disputes: clock, authMethods, sealRandom: opened.random, secondaries },
+        ...{ config, clock, disputes: clock, authMethods, sealRandom: opened.random, secondaries, uses },
         tracer: observer.tracer,
         onFailure: fail,
       });

@@ -8,6 +8,7 @@ import { keySources } from './key-sources.ts';
 import { kubernetes } from './kubernetes.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
 import { MountedEngines } from './mounts/mounted-engines.ts';
+import type { UseCounter } from './usage/counted-uses.ts';
 
 /** The services of an unsealed node: access, mounted engines, managed keys and the audit key. */
 export interface Services extends Access {
@@ -15,6 +16,8 @@ export interface Services extends Access {
   readonly managedKeys: TokenManagedKeys;
   /** Absent if the seal gives no random bytes. */
   readonly sealRandom?: RandomSource | undefined;
+  /** Counts the uses of keys. */
+  readonly uses: UseCounter;
   /** Hashes the texts in audit entries. */
   readonly auditKey: AuditKey;
   /** When the services were loaded, on the monotonic clock. */
@@ -37,6 +40,7 @@ interface ServiceOptions {
   readonly sealRandom: RandomSource | undefined;
   /** Absent in a gateway, which makes no keys. */
   readonly secondaries?: SecondaryConfirmation;
+  readonly uses: UseCounter;
   /** Called when the services can no longer follow changes of the records. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -46,7 +50,7 @@ interface ServiceOptions {
  * @throws StoreError, or an error when a record cannot be read
  */
 export async function loadServices(store: Store, options: ServiceOptions): Promise<Services> {
-  const { config, clock, disputes, tracer, authMethods = [], sealRandom, secondaries, onFailure } = options;
+  const { config, clock, disputes, tracer, authMethods = [], sealRandom, secondaries, uses, onFailure } = options;
   divideThreadPool(servingThreads(config));
   using opened = new DisposableStack();
   const managedKeys = opened.adopt(managedKeysOf(store, config.pkcs11_libraries), (keys) => keys.close());
@@ -78,7 +82,7 @@ export async function loadServices(store: Store, options: ServiceOptions): Promi
   );
   await access.quotas.open();
   opened.move();
-  return { ...access, mounts, managedKeys, sealRandom, auditKey: new AuditKey(store), sinceMs: performance.now() };
+  return { ...access, mounts, managedKeys, sealRandom, uses, auditKey: new AuditKey(store), sinceMs: performance.now() };
 }
 
 /** Drops every key and token that the services hold. */

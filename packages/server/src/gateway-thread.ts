@@ -7,7 +7,7 @@ import { GatewayServices, gatewayCount } from '@transitd/node';
 import { InvariantViolation } from '@transitd/raft-core';
 import { AuditRelay } from './gateways/audit-relay.ts';
 import { GatewayReports } from './gateways/gateway-reports.ts';
-import type { FromGateway, GatewayData, ToGateway } from './gateways/messages.ts';
+import type { FromGateway, GatewayData, ToGateway, UsesReport } from './gateways/messages.ts';
 import { threadLimits, unreadBytesMax } from './gateways/node-limits.ts';
 import { Passing } from './gateways/passing.ts';
 import { loadOf } from './gateways/thread-load.ts';
@@ -29,13 +29,14 @@ const noMetrics = (): never => {
 };
 const routes = allRoutes({ prometheus: noMetrics, json: noMetrics });
 const services = new GatewayServices(config, { memory, row }, (reason) => post({ kind: 'lost', reason }));
+const takeUses = (): UsesReport => ({ uses: services.uses.take(), hasLost: services.uses.takeLost() });
 const own = threadLimits(divided, row);
 const limits = new Limits(config.limits, own);
 reading.divide(1 + gatewayCount(config));
 unreadResponses.limit(unreadBytesMax(config));
 const connections = new Connections(own.connections);
 const reports = new GatewayReports((answers) =>
-  post({ kind: 'report', answers, load: loadOf(limits, connections, reports.inFlight) }),
+  post({ kind: 'report', answers, counted: takeUses(), load: loadOf(limits, connections, reports.inFlight) }),
 );
 const audit =
   config.audit.length === 0
@@ -88,7 +89,10 @@ port.on('message', (message: ToGateway) => {
       audit?.audited(message.id, message.failure);
       break;
     case 'drain':
-      void Promise.all(listeners.map((listener) => listener.drain())).then(() => post({ kind: 'drained' }));
+      void Promise.all(listeners.map((listener) => listener.drain())).then(() => {
+        reports.report(); // the last answers
+        post({ kind: 'drained' });
+      });
       break;
   }
 });

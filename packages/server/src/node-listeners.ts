@@ -16,6 +16,8 @@ import { createTelemetry } from './telemetry.ts';
 
 /** Headers timeout of the telemetry listener, in milliseconds. */
 const telemetryHeadersMs = 10_000;
+/** How long gateways may take to hand over the uses of keys, in milliseconds. */
+const usesMsMax = 1000;
 
 export interface NodeListenersParts extends Pick<RouterOptions, 'limits' | 'log' | 'routes' | 'tracer'> {
   readonly config: Config;
@@ -130,8 +132,11 @@ export class NodeListeners {
     await passed.listen();
     const listeners = open.map(({ config, tls, bound }) => ({ config, tls, bound }));
     const count = gatewayCount(config);
-    this.#gateways = new Gateways({ config, limits, main: passed.address, listeners, metrics, audit, log, host, count });
-    this.#gateways.start();
+    const { usage } = node;
+    const gateways = new Gateways({ config, limits, main: passed.address, listeners, metrics, audit, log, host, usage, count });
+    this.#gateways = gateways;
+    usage.followThreads(() => gateways.report(usesMsMax));
+    gateways.start();
   }
 
   async #openForTelemetry(address: ListenerConfig['address']): Promise<void> {

@@ -143,7 +143,7 @@ function metricSources(config: Config, { limits, connections }: LoadLimits, runn
     certificates: () => running.listeners?.certificates ?? [],
     auditDevices: config.audit.map(({ name }) => name),
     inFlightElsewhere: () => (gateways()?.loads ?? []).reduce((sum, { inFlight }) => sum + inFlight, 0),
-    collect: async () => gateways()?.report(),
+    collect: async () => void (await gateways()?.report()),
   };
 }
 

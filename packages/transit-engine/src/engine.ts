@@ -1,5 +1,5 @@
 import type { RecordClock } from '@transitd/process';
-import type { Store } from '@transitd/storage-fsm';
+import type { Store, Transaction } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
 import { type DueRotation, type DueRotations, isDue, type RotationPauses, rotateDue } from './keys/auto-rotation.ts';
 import { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
@@ -16,12 +16,14 @@ import {
   settingsOf,
   trimKey,
   typeWarnings,
+  unchanged,
 } from './keys/key.ts';
 import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
 import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
 import { afterMaking, KeyConfirmations, noConfirmation, type SecondaryConfirmation } from './keys/key-confirmations.ts';
 import { KeyNames, type ListRequest, type LongList } from './keys/key-names.ts';
 import { apiNameOf } from './keys/key-type.ts';
+import { addedUses, decodeKeyUsage, encodeKeyUsage, type KeyUsage, unusedKey, type VersionUse } from './keys/key-usage.ts';
 import { type KeyView, keyView } from './keys/key-view.ts';
 import { KeyViews } from './keys/key-views.ts';
 import {
@@ -79,11 +81,19 @@ export interface KeyTraits {
   readonly convergent: boolean;
 }
 
+/** A key with its recorded uses. */
+export interface UsedKey {
+  readonly key: StoredKey;
+  readonly usage: KeyUsage;
+}
+
 /**
  * One mount's named keys and the operations on them. Every change is one conditional transaction computed from the current records, so
  * it is applied completely or not at all. A refusal is a {@link TransitError}; errors of the store pass through.
  */
 export class TransitEngine {
+  /** The mount's id. */
+  readonly mountId: string;
   readonly #store: Store;
   readonly #paths: Paths;
   readonly #clock: RecordClock;
@@ -108,6 +118,7 @@ export class TransitEngine {
 
   constructor(options: TransitEngineOptions) {
     const { store, mountId, ciphertextPrefix = 'svc', clock, caches = engineCaches() } = options;
+    this.mountId = mountId;
     this.#store = store;
     this.#paths = pathsOf(mountId);
     this.#clock = clock;
@@ -279,6 +290,29 @@ export class TransitEngine {
     return this.#change(name, 'invalid key name', (key) => trimKey(this.#paths, key, minAvailableVersion));
   }
 
+  /** Returns a key with its recorded uses. @throws TransitError `not_found` */
+  async usedKey(name: string): Promise<UsedKey> {
+    const key = await this.#keys.key(name);
+    if (key === undefined) throw new TransitError('not_found', 'no such key');
+    return { key, usage: await this.#usageOf(key) };
+  }
+
+  /**
+   * Returns the transaction that adds uses to those recorded of a key.
+   * @param id - of the key that was used; undefined is returned if no key of the name has it any more
+   */
+  async addingUses(
+    name: string,
+    id: string,
+    uses: Iterable<readonly [version: number, use: VersionUse]>,
+  ): Promise<Transaction | undefined> {
+    const key = await this.#keys.key(name);
+    if (key?.record.id !== id) return undefined;
+    const scope = { lowest: key.record.minAvailableVersion, nowMs: this.#clock.dueMs() };
+    const value = encodeKeyUsage(addedUses(await this.#usageOf(key), uses, scope));
+    return { conditions: [unchanged(this.#paths, key)], writes: [{ path: this.#paths.usage(name), value }] };
+  }
+
   readKeysConfig(): Promise<KeysConfig> {
     return readKeysConfig(this.#store, this.#paths);
   }
@@ -368,6 +402,12 @@ export class TransitEngine {
       return isWritten ? { version: record.latestVersion } : undefined;
     });
     return version;
+  }
+
+  async #usageOf({ name, record: { id } }: StoredKey): Promise<KeyUsage> {
+    const stored = await this.#store.get(this.#paths.usage(name));
+    const usage = stored && decodeKeyUsage(stored.value);
+    return usage?.id === id ? usage : unusedKey(id);
   }
 
   /** Returns undefined if the key was deleted in the meantime. */

@@ -1,6 +1,6 @@
 export { cmacBytesMin } from './algorithms/cmac.ts';
 export { defaultHash, hashNames, noHash, signatureHash } from './algorithms/hash-algorithm.ts';
-export { type KeyAnswer, type KeyTraits, TransitEngine, type TransitEngineOptions } from './engine.ts';
+export { type KeyAnswer, type KeyTraits, TransitEngine, type TransitEngineOptions, type UsedKey } from './engine.ts';
 export { printableName, printablePath } from './formats/printable-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
 export { divideThreadPool } from './key-pairs/native-signature.ts';
@@ -11,9 +11,11 @@ export type { ConfigureKeyRequest } from './keys/key-config.ts';
 export type { Confirmation, SecondaryConfirmation } from './keys/key-confirmations.ts';
 export type { ListRequest, LongList } from './keys/key-names.ts';
 export { defaultKeyType, keyTypeNames } from './keys/key-type.ts';
+export { addedUses, type KeyUsage, type VersionUse } from './keys/key-usage.ts';
 export type { KeyView, PairView, VersionView } from './keys/key-view.ts';
 export type { CacheConfig, KeysConfig } from './keys/mount-config.ts';
 export { isKeyName } from './keys/paths.ts';
+export { noUses, type UseCounts, type UseKind, UseTally, useKinds } from './keys/use-tally.ts';
 export {
   type ManagedKeyRecord,
   type Pkcs11Curve,

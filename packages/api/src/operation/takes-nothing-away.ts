@@ -14,6 +14,14 @@ export const takesNothingAway: ReadonlySet<string> = new Set([
   ...['generate-root-cancel', 'generate-root-start', 'generate-root-status', 'generate-root-update'],
   'rekey-verification-cancel',
   // They change nothing.
-  ...['feature-level', 'ha-status', 'raft-authority-status', 'raft-autopilot-state', 'raft-snapshot', 'rekey-status'],
+  ...[
+    'feature-level',
+    'ha-status',
+    'keys-usage',
+    'raft-authority-status',
+    'raft-autopilot-state',
+    'raft-snapshot',
+    'rekey-status',
+  ],
   'rekey-verification-status',
 ]);

@@ -78,9 +78,10 @@ export class GatewayPipeline {
       if (progress.isReadingBody) reply = await bodyRefusal(error, exchange);
     }
     ended();
-    if (reply !== undefined && sends(res, reply, address))
+    if (reply !== undefined && sends(res, reply, address)) {
       answered(request.operation.name, performance.now() - begunMs, reply.status);
-    else if (progress.isReadingBody) res.destroy();
+      reply.onSent?.();
+    } else if (progress.isReadingBody) res.destroy();
     else if (!res.destroyed) pass(req, res, progress.bytes);
     limits.bodies.answered(res);
   }

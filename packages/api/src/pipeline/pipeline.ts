@@ -44,7 +44,10 @@ export class Pipeline {
     metrics.requestMs.observe(ms);
     metrics.route(route.operation.name).observe(ms);
     metrics.responded(typeof answer === 'number' ? answer : answer.status);
-    if (typeof answer !== 'number') stages.send({ req, res }, answer, this.#options, (refused) => this.#failure(refused));
+    if (typeof answer !== 'number') {
+      stages.send({ req, res }, answer, this.#options, (refused) => this.#failure(refused));
+      answer.onSent?.();
+    }
     limits?.bodies.answered(res);
   }
 

@@ -329,7 +329,7 @@ export async function wrapped(
   reply: Reply,
   { path, wrapTtlS, owner }: { readonly path: string; readonly wrapTtlS: number; readonly owner: string },
 ): Promise<Reply> {
-  const { status, issued } = reply;
+  const { status, issued, onSent } = reply;
   if (reply.headers?.['Content-Type'] !== undefined) return reply;
   try {
     const encoded = encode(reply);
@@ -337,7 +337,7 @@ export async function wrapped(
     checkSize(bodyBytesOf(encoded.body));
     const body = joined(encoded.body) + (await restOf(encoded));
     const answer = { owner, status, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '', body };
-    return { ...wrapReply(await wrapping.wrap(answer)), ...(issued && { issued }) };
+    return { ...wrapReply(await wrapping.wrap(answer)), ...(issued && { issued }), ...(onSent && { onSent }) };
   } catch (error) {
     if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // otherwise the token ends with its TTL
     throw error;

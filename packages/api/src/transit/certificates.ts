@@ -1,4 +1,5 @@
 import { dataReply, integer, object, string, text } from '@transitd/http';
+import { UseTally } from '@transitd/transit-engine';
 import { data } from '../operation/answers.ts';
 import type { Route } from '../operation/operation.ts';
 import { keyOperation, namesKey } from './keys.ts';
@@ -20,8 +21,11 @@ const sign = keyOperation(
     },
     answers: data(object({ name: string, type: string, version: integer, csr: string })),
   },
-  async ({ certificates }, { values: { name, version, csr: template } }) =>
-    dataReply(await certificates.request(name, { version, template })),
+  async ({ certificates, mountId }, { values: { name, version, csr: template } }, { services }) => {
+    const tally = new UseTally();
+    const made = await certificates.request(name, { version, template }, tally);
+    return { ...dataReply(made), onSent: () => services.uses.count(mountId, name, tally) };
+  },
 );
 
 const set = keyOperation(

@@ -51,12 +51,10 @@ const encrypt = dataOperation({
     reference,
   },
   answers: oneOrBatch(ciphertextAnswer),
-  execute: (engine, request, { keyName, principal, path }) =>
-    engine.ciphertexts.encrypt(keyName, {
-      ...request,
-      mayCreate: allows(principal, 'create', path),
-      mayUpdate: allows(principal, 'update', path),
-    }),
+  execute: (engine, request, { keyName, principal, path, tally }) => {
+    const [mayCreate, mayUpdate] = [allows(principal, 'create', path), allows(principal, 'update', path)];
+    return engine.ciphertexts.encrypt(keyName, { ...request, mayCreate, mayUpdate }, tally);
+  },
   render: ciphertextJson,
 });
 
@@ -67,7 +65,7 @@ const decrypt = dataOperation({
   takes: { ciphertext, context, associated_data, padding_scheme, nonce, hash_algorithm, reference },
   answers: oneOrBatch(object({ plaintext: string })),
   capability: 'update',
-  execute: (engine, request, { keyName }) => engine.ciphertexts.decrypt(keyName, request),
+  execute: (engine, request, { keyName, tally }) => engine.ciphertexts.decrypt(keyName, request, tally),
   render: ({ plaintext }) => `"plaintext":"${plaintext}"`,
   failedItem: '"plaintext":"",',
 });
@@ -94,7 +92,7 @@ const rewrap = dataOperation({
   },
   answers: oneOrBatch(ciphertextAnswer),
   capability: 'update',
-  execute: (engine, request, { keyName }) => engine.ciphertexts.rewrap(keyName, request),
+  execute: (engine, request, { keyName, tally }) => engine.ciphertexts.rewrap(keyName, request, tally),
   render: ciphertextJson,
 });
 
@@ -123,7 +121,8 @@ const datakey = dataOperation({
   takes: { ...dataKeyFields, nonce },
   answers: data(object({ ciphertext: string, key_version: integer }, { plaintext: string })),
   capability: 'update',
-  execute: (engine, request, { keyName }) => engine.ciphertexts.datakey(keyName, { ...request, kind: request.type ?? '' }),
+  execute: (engine, request, { keyName, tally }) =>
+    engine.ciphertexts.datakey(keyName, { ...request, kind: request.type ?? '' }, tally),
   render: (result) => ciphertextJson(result) + plaintextJson(result),
 });
 
@@ -135,7 +134,8 @@ const datakeys = dataOperation({
   answers: data(object({ key_pairs: list(object({ ciphertext: string }, { plaintext: string })), key_version: integer })),
   capability: 'update',
   deniedBy: ({ type, name }) => [`datakey/${type}/${name}`],
-  execute: (engine, request, { keyName }) => engine.ciphertexts.datakeys(keyName, { ...request, kind: request.type ?? '' }),
+  execute: (engine, request, { keyName, tally }) =>
+    engine.ciphertexts.datakeys(keyName, { ...request, kind: request.type ?? '' }, tally),
   render: ({ keyPairs, keyVersion }) => {
     const pairs = keyPairs.map((pair) => `{"ciphertext":"${pair.ciphertext}"${plaintextJson(pair)}}`);
     return `"key_pairs":[${pairs.join()}],"key_version":${keyVersion}`;

@@ -36,7 +36,8 @@ export const hmac = dataOperation({
     const value = macHash(request);
     return [{ form: `${request.name}/${value}`, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
   },
-  execute: (engine, request, { keyName }) => engine.signing.hmac(keyName, { ...request, algorithm: macHash(request) }),
+  execute: (engine, request, { keyName, tally }) =>
+    engine.signing.hmac(keyName, { ...request, algorithm: macHash(request) }, tally),
   render: (result) => `"hmac":"${result.hmac}","key_version":${result.keyVersion}`,
 });
 
@@ -69,7 +70,8 @@ export const cmac = dataOperation({
         parameter: { names: ['mac_length', 'url_mac_length'], value: length },
       }));
   },
-  execute: (engine, request, { keyName }) => engine.signing.cmac(keyName, { ...request, macLengthForAll: request.urlMacLength }),
+  execute: (engine, request, { keyName, tally }) =>
+    engine.signing.cmac(keyName, { ...request, macLengthForAll: request.urlMacLength }, tally),
   render: (result) => `"cmac":"${result.cmac}","key_version":${result.keyVersion}`,
 });
 
@@ -212,7 +214,8 @@ export const sign = dataOperation({
 
   capability: 'update',
   uses,
-  execute: (engine, request, { keyName }) => engine.signing.sign(keyName, { ...request, hashAlgorithm: requestedHash(request) }),
+  execute: (engine, request, { keyName, tally }) =>
+    engine.signing.sign(keyName, { ...request, hashAlgorithm: requestedHash(request) }, tally),
   render: ({ signature, keyVersion, publicKey }, inBatch) => {
     const members = `"signature":"${signature}","key_version":${keyVersion}`;
     return publicKey === undefined
@@ -238,8 +241,8 @@ export const verify = dataOperation({
   capability: 'update',
   uses,
   kindOf: verifiedKind,
-  execute: (engine, request, { keyName }) =>
-    engine.signing.verify(keyName, { ...request, hashAlgorithm: requestedHash(request) }),
+  execute: (engine, request, { keyName, tally }) =>
+    engine.signing.verify(keyName, { ...request, hashAlgorithm: requestedHash(request) }, tally),
   render: ({ valid }) => `"valid":${valid}`,
   failedItem: '"valid":false,',
 });

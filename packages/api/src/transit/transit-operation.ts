@@ -10,7 +10,7 @@ import {
 import { TimeSlice } from '@transitd/event-loop';
 import { dataReply, fields, noHandler, pathText, permissionDenied, Rendered, type Reply, withWarnings } from '@transitd/http';
 import type { Services } from '@transitd/node';
-import type { BatchReply, ItemResult, RandomSource, TransitEngine } from '@transitd/transit-engine';
+import { type BatchReply, type ItemResult, type RandomSource, type TransitEngine, UseTally } from '@transitd/transit-engine';
 import {
   type Call,
   type GatewayContext,
@@ -141,6 +141,8 @@ interface Caller {
   readonly path: string;
   /** Absent if the seal gives no random bytes. */
   readonly sealRandom: RandomSource | undefined;
+  /** Counts what the request does with its key. */
+  readonly tally: UseTally;
 }
 
 /** An operation and the parameters of its path. */
@@ -181,8 +183,10 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
       const uses = data.uses?.(request);
       const denied = uses && (await usesDenial(principal, { path, base: `${mount}/${name}` }, uses));
       if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
-      const caller = { keyName: params.name ?? '', principal, path, sealRandom: services.sealRandom };
+      const tally = new UseTally();
+      const caller = { keyName: params.name ?? '', principal, path, sealRandom: services.sealRandom, tally };
       const engine = engineOf(services, call);
+      const onSent = (): void => services.uses.count(engine.mountId, caller.keyName, tally);
       const asked = usedBySomeKeys.filter((field) => !isUnused(field) && sets(field));
       // Looked up before: a key that this request creates uses all its fields. Told afterwards: a refused caller learns nothing of the key.
       const key = asked.length === 0 ? undefined : await engine.keyTraits(caller.keyName);
@@ -191,8 +195,9 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
         const ofOtherKeys = asked.filter((field) => declared[field]?.usedBy?.(key, request) === false);
         all.push(...withoutEffect(ofOtherKeys, 'on this key'));
       }
-      if ('outcome' in reply) return await batchReply(data, reply, partialFailureStatus, all);
-      return dataReply(new Rendered(`{${data.render(reply, false)}}`), [...all, ...(data.warnings?.(reply) ?? [])]);
+      if ('outcome' in reply) return { ...(await batchReply(data, reply, partialFailureStatus, all)), onSent };
+      const rendered = new Rendered(`{${data.render(reply, false)}}`);
+      return { ...dataReply(rendered, [...all, ...(data.warnings?.(reply) ?? [])]), onSent };
     } catch (error) {
       throw withWarnings(error, all);
     }

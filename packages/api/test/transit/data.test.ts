@@ -21,7 +21,7 @@ async function setup(sealRandom?: RandomSource) {
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: 0 });
   await store.commit({ conditions: [], writes });
-  const { mounts, managedKeys } = await mounted(store, 'mnt');
+  const { mounts, managedKeys, uses } = await mounted(store, 'mnt');
   const engine = mounts.engines.get('mnt');
   if (engine === undefined) throw new Error('no engine is mounted');
   await engine.createKey('k', { exportable: true });
@@ -31,7 +31,7 @@ async function setup(sealRandom?: RandomSource) {
   await engine.createKey('d', { type: 'ed25519', derived: true });
   const access = openAccess({ store, clock: systemClock });
   const { tokens, policies } = access;
-  const services: Services = { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: 0, sealRandom };
+  const services: Services = { ...access, mounts, managedKeys, uses, auditKey: new AuditKey(store), sinceMs: 0, sealRandom };
   const root = await tokens.authenticate(rootToken);
   if (root === undefined) throw new Error('the root token is not good');
 

@@ -45,7 +45,12 @@ export class ForwardedRequests {
   }
 }
 
-/** Makes this node's report on itself, as JSON; other members ask for it. */
+/** Makes this node's reports, as JSON; other members ask for them. */
 export interface ReportSource {
+  /** On this node itself. */
   report(): Promise<object>;
+  /** On the uses of keys that this node has counted, for the active node. @throws ZodError for an unknown question */
+  usage(question: unknown): Promise<object>;
+  /** Records the uses of keys that all nodes have counted, if this node is the active one. @throws StoreError */
+  recordUsage(): Promise<unknown>;
 }

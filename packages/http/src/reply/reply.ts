@@ -11,6 +11,8 @@ interface ReplyHead {
   readonly requestId?: string;
   /** The new token that this response, or the response that it wraps, shows for the first time. */
   readonly issued?: { readonly token: string; readonly accessor: string };
+  /** Called when this reply is sent. Another thread or node may answer the request instead; then it is not called. */
+  readonly onSent?: () => void;
 }
 
 interface EnvelopeContent {

@@ -103,6 +103,11 @@ export class MountedEngines {
     return this.#engines;
   }
 
+  /** Returns the engine of a mount by the mount's id. */
+  engineOf(id: string): TransitEngine | undefined {
+    return this.#mounted.get(id)?.engine;
+  }
+
   /** Pending while an applied change is not in force yet, so that later requests can wait for it. Never rejects. */
   get changing(): Promise<void> | undefined {
     return this.#changing;

@@ -101,6 +101,7 @@ export interface ReportedMember {
   readonly role: { readonly isActive: boolean; readonly verdict: StateComparison['verdict'] };
   readonly eligibility: { readonly readRole: ReadRole | undefined };
   readonly leadership: { readonly activeSince: Date; readonly changes: readonly LeadershipChange[] };
+  readonly usage: { record(): Promise<unknown> };
 }
 
 /** Makes this node's report on itself. */
@@ -144,6 +145,14 @@ export class NodeReporter implements ReportSource {
     };
   }
 
+  usage(question: unknown): Promise<object> {
+    return this.#host.usage.report(question);
+  }
+
+  recordUsage(): Promise<unknown> {
+    return this.#member.usage.record();
+  }
+
   #raft({ driver }: Storage): NonNullable<NodeReport['raft']> {
     const { flushedIndex, lastIndex } = driver.status();
     return {
@@ -184,6 +193,7 @@ export class NodeReporter implements ReportSource {
 
 /** The node of a member that reports. */
 export interface ReportingHost {
+  readonly usage: { report(question: unknown): Promise<object> };
   readonly config: Config;
   readonly disk: Pick<DataDisk, 'space'>;
   /** Absent if nobody counts the work of this node. */

@@ -1,7 +1,7 @@
 import type { SecureContextOptions } from 'node:tls';
 import type { RequestMetrics } from '@transitd/api';
 import type { AuditDevices } from '@transitd/audit';
-import type { GatewayHost } from '@transitd/node';
+import type { GatewayHost, UsageLedger } from '@transitd/node';
 import { endProcess, exitCode, type Logger, reasonOf } from '@transitd/process';
 import { GatewayWorker } from './gateway-worker.ts';
 import type { FromGateway, GatewayData, GatewayListener, ToGateway } from './messages.ts';
@@ -24,6 +24,7 @@ const contextsMsMax = 5000;
 
 export interface GatewaysParts extends Omit<GatewayData, 'memory' | 'row' | 'listeners'> {
   readonly host: GatewayHost;
+  readonly usage: Pick<UsageLedger, 'addFromThread'>;
   /** Number of gateways. */
   readonly count: number;
   readonly listeners: readonly GatewayListener[];
@@ -89,9 +90,9 @@ export class Gateways {
     return this.#passed;
   }
 
-  /** Resolves when every gateway has reported its answers, or after a short timeout. */
-  async report(): Promise<void> {
-    await this.#askAll({ kind: 'report' }, 'report', reportMsMax);
+  /** Makes every gateway report its answers and the uses of keys. Returns whether all have done so, or have ended, in time. */
+  report(withinMs: number = reportMsMax): Promise<boolean> {
+    return this.#askAll({ kind: 'report' }, 'report', withinMs);
   }
 
   /**
@@ -162,7 +163,7 @@ export class Gateways {
   }
 
   #receive(row: number, message: FromGateway): void {
-    const { log, audit, metrics, host } = this.#parts;
+    const { log, audit, metrics, host, usage } = this.#parts;
     const gateway = this.#rows.get(row);
     if (gateway === undefined) return;
     switch (message.kind) {
@@ -180,6 +181,7 @@ export class Gateways {
         this.#loads.set(row, message.load);
         this.#answered += message.answers.ms.length;
         this.#passed += message.answers.passed;
+        usage.addFromThread(message.counted.uses, message.counted);
         for (const [i, ms] of message.answers.ms.entries()) {
           metrics.requestMs.observe(ms);
           metrics.route(message.answers.operations[i] ?? '').observe(ms);
@@ -214,15 +216,15 @@ export class Gateways {
     }
   }
 
-  /** Asks every gateway; resolves when each has sent a message of the kind `answer` or has ended, or after `withinMs`. */
-  async #askAll(question: ToGateway, answer: FromGateway['kind'], withinMs: number): Promise<void> {
-    if (this.#rows.size === 0) return;
-    await new Promise<void>((resolve) => {
+  /** Asks every gateway. Returns whether each has sent a message of the kind `answer`, or has ended, within `withinMs`. */
+  async #askAll(question: ToGateway, answer: FromGateway['kind'], withinMs: number): Promise<boolean> {
+    if (this.#rows.size === 0) return true;
+    return new Promise<boolean>((resolve) => {
       const left = new Set(this.#rows.keys());
       const finish = (): void => {
         clearTimeout(late);
         this.#waiting.delete(notice);
-        resolve();
+        resolve(left.size === 0);
       };
       const notice = (row: number, kind: FromGateway['kind'] | 'ended'): void => {
         if (kind === answer || kind === 'ended') left.delete(row);

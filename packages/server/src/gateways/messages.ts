@@ -1,7 +1,7 @@
 import type { SecureContextOptions } from 'node:tls';
 import type { EntryType } from '@transitd/audit';
 import type { Config, ListenerConfig } from '@transitd/configuration';
-import type { GatewaySession, NodeMemory } from '@transitd/node';
+import type { GatewaySession, KeyVersionUse, NodeMemory } from '@transitd/node';
 import type { NodeLimits } from './node-limits.ts';
 import type { ThreadLoad } from './thread-load.ts';
 
@@ -47,12 +47,19 @@ export interface AnswersReport {
   readonly passed: number;
 }
 
+/** The uses of keys by the answers of a gateway since its last report. */
+export interface UsesReport {
+  readonly uses: readonly KeyVersionUse[];
+  /** Some uses could not be counted. */
+  readonly hasLost: boolean;
+}
+
 /** A message of a gateway to the main thread. */
 export type FromGateway =
   | { readonly kind: 'listening' }
   | { readonly kind: 'contexts' }
   | { readonly kind: 'lost'; readonly reason: string }
-  | { readonly kind: 'report'; readonly answers: AnswersReport; readonly load: ThreadLoad }
+  | { readonly kind: 'report'; readonly answers: AnswersReport; readonly counted: UsesReport; readonly load: ThreadLoad }
   | { readonly kind: 'drained' }
   | { readonly kind: 'audit'; readonly id: number; readonly type: EntryType; readonly entries: Readonly<Record<string, string>> }
   | { readonly kind: 'unaudited'; readonly reason: string };

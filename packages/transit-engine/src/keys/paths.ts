@@ -40,6 +40,8 @@ export interface Paths {
   readonly due: string;
   /** Prefix of the index of keys with versions that the secondary clusters have not confirmed. The name follows. */
   readonly unconfirmed: string;
+  /** The record of a key's uses. */
+  usage(name: string): string;
   dueAt(place: DuePlace): string;
   parseDue(path: string): DuePlace;
   key(name: string): string;
@@ -71,6 +73,7 @@ export function pathsOf(mountId: string): Paths {
     wrappingKey: `${mount}wrapping-key`,
     due,
     unconfirmed,
+    usage: (name) => `${mount}usage/${name}`,
     dueAt: ({ dueMs, name }) => `${due}${String(dueMs).padStart(timeDigits, '0')}/${name}`,
     parseDue(path) {
       const [dueMs = '', name = ''] = path.slice(due.length).split('/');

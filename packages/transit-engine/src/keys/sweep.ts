@@ -19,8 +19,9 @@ export interface SweepProgress {
 const pageNames = 100;
 
 /**
- * Deletes unreachable version records: those of deleted keys, and those below a key's lowest available version. It walks over the key
- * ids and decides from the records alone, so it needs no state that a crash could lose. Only the active node runs it.
+ * Deletes unreachable version records: those of deleted keys, and with them the record of their uses, and those below a key's lowest
+ * available version. It walks over the key ids and decides from the records alone, so it needs no state that a crash could lose. Only the
+ * active node runs it.
  * @param limit - approximate maximum of key ids read plus records deleted
  */
 export async function sweepVersions(store: Store, paths: Paths, cursor: string, limit: number): Promise<SweepProgress> {
@@ -67,7 +68,8 @@ async function deleteUnreachable(store: Store, paths: Paths, lowest: VersionPlac
   const unreachable = records.map(({ path }) => path).filter((path) => paths.parseVersion(path).version < firstKept);
   // An unreachable record stays unreachable. The condition ensures that the key was read from the newest state.
   const conditions = [unchanged(paths, { name, revision: stored?.revision ?? 0 })];
-  const { outcome } = await store.commit({ conditions, writes: unreachable.map((path) => ({ path, value: null })) });
+  const gone = key === undefined ? [...unreachable, paths.usage(name)] : unreachable;
+  const { outcome } = await store.commit({ conditions, writes: gone.map((path) => ({ path, value: null })) });
   return outcome === 'committed' ? unreachable.length : 0;
 }
 

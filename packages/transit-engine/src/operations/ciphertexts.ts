@@ -8,6 +8,7 @@ import { keyType } from '../keys/key-type.ts';
 import { readKeysConfig } from '../keys/mount-config.ts';
 import { newKey } from '../keys/new-version.ts';
 import type { Paths } from '../keys/paths.ts';
+import type { UseTally } from '../keys/use-tally.ts';
 import { encryptionKeyNotFound, permissionDenied, TransitError } from '../values/errors.ts';
 import { commitAndWipe, wipe } from '../values/secrets.ts';
 import type { BatchReply } from './batch.ts';
@@ -23,7 +24,7 @@ import {
 } from './datakey.ts';
 import { type DecryptRequest, type DecryptResult, decryptOperation, isText } from './decrypt.ts';
 import { type EncryptRequest, type EncryptResult, encryptOperation } from './encrypt.ts';
-import { observed, perform, runUnder, type Tools, underKey } from './operation.ts';
+import { counting, observed, perform, runUnder, type Tools, underKey } from './operation.ts';
 import { type RewrapRequest, rewrapOperation } from './rewrap.ts';
 
 /** The parts of the engine that these operations use. */
@@ -37,7 +38,7 @@ export interface CiphertextsParts {
   readonly clock: RecordClock;
 }
 
-/** Makes, opens and renews ciphertexts; makes data keys. A refusal is a {@link TransitError}. */
+/** Makes, opens and renews ciphertexts; makes data keys. Counts that in a tally if there is one. A refusal is a {@link TransitError}. */
 export class Ciphertexts {
   readonly #parts: CiphertextsParts;
 
@@ -50,65 +51,67 @@ export class Ciphertexts {
    * at least one item was encrypted.
    * @throws TransitError
    */
-  async encrypt(name: string, request: EncryptRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
+  async encrypt(name: string, request: EncryptRequest, tally?: UseTally): Promise<EncryptResult | BatchReply<EncryptResult>> {
     const { store, paths, keys } = this.#parts;
     encryptOperation.shared(request);
     const key = keys.cached(name) ?? (await keys.key(name));
-    if (key !== undefined) return this.#encryptUnderExistingKey(name, request);
+    if (key !== undefined) return this.#encryptUnderExistingKey(name, request, tally);
     if (!request.mayCreate) throw permissionDenied('capabilities.create');
     if ((await readKeysConfig(store, paths)).disableUpsert) throw encryptionKeyNotFound();
-    return this.#encryptUnderNewKey(name, request);
+    return this.#encryptUnderNewKey(name, request, tally);
   }
 
   /** @throws TransitError */
-  decrypt(name: string, request: DecryptRequest): Promise<DecryptResult | BatchReply<DecryptResult>> {
-    return perform(decryptOperation, this.#parts.tools, name, request, encryptionKeyNotFound);
+  decrypt(name: string, request: DecryptRequest, tally?: UseTally): Promise<DecryptResult | BatchReply<DecryptResult>> {
+    return perform(decryptOperation, counting(this.#parts.tools, tally), name, request, encryptionKeyNotFound);
   }
 
   /** Encrypts a ciphertext's plaintext again, under the latest version by default, without revealing it. @throws TransitError */
-  rewrap(name: string, request: RewrapRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
-    return perform(rewrapOperation, this.#parts.tools, name, request, encryptionKeyNotFound);
+  rewrap(name: string, request: RewrapRequest, tally?: UseTally): Promise<EncryptResult | BatchReply<EncryptResult>> {
+    return perform(rewrapOperation, counting(this.#parts.tools, tally), name, request, encryptionKeyNotFound);
   }
 
   /** Returns a random key for use elsewhere, encrypted under the named one. @throws TransitError */
-  async datakey(name: string, request: DatakeyRequest): Promise<DatakeyResult> {
+  async datakey(name: string, request: DatakeyRequest, tally?: UseTally): Promise<DatakeyResult> {
     checkDatakey(request);
-    const { tools } = this.#parts;
+    const tools = counting(this.#parts.tools, tally);
     return underKey(tools, name, (key) => observed(tools, 1, () => makeDatakey(tools, key, request)), encryptionKeyNotFound);
   }
 
   /** Returns several data keys, all encrypted under one version of the key. @throws TransitError */
-  async datakeys(name: string, request: DatakeysRequest): Promise<DatakeysResult> {
+  async datakeys(name: string, request: DatakeysRequest, tally?: UseTally): Promise<DatakeysResult> {
     const count = checkDatakeys(request);
-    const { tools } = this.#parts;
+    const tools = counting(this.#parts.tools, tally);
     const make = (key: LoadedKey) => observed(tools, count, () => makeDatakeys(tools, key, { ...request, count }));
     return underKey(tools, name, make, encryptionKeyNotFound);
   }
 
-  #encryptUnderExistingKey(name: string, request: EncryptRequest) {
+  #encryptUnderExistingKey(name: string, request: EncryptRequest, tally: UseTally | undefined) {
     if (!request.mayUpdate) throw permissionDenied('capabilities.update');
-    const { tools } = this.#parts;
+    const tools = counting(this.#parts.tools, tally);
     return underKey(tools, name, (key) => runUnder(encryptOperation, tools, key, request, undefined), encryptionKeyNotFound);
   }
 
-  async #encryptUnderNewKey(name: string, request: EncryptRequest) {
+  async #encryptUnderNewKey(name: string, request: EncryptRequest, tally: UseTally | undefined) {
     const { changes, confirmations } = this.#parts;
     // Without a confirmation, the ciphertext is dropped: a promotion could lose its key.
     const { made } = await confirmations.making(name, (isHeld) =>
-      changes.run(name, () => this.#encryptAndStore(name, request, isHeld)),
+      changes.run(name, () => this.#encryptAndStore(name, request, isHeld, tally)),
     );
     return made;
   }
 
   /** Returns undefined if the key could not be stored because something changed in the meantime. */
-  async #encryptAndStore(name: string, request: EncryptRequest, isHeld: boolean) {
-    const { store, paths, keys, tools, clock } = this.#parts;
-    if ((await keys.key(name)) !== undefined) return this.#encryptUnderExistingKey(name, request);
+  async #encryptAndStore(name: string, request: EncryptRequest, isHeld: boolean, tally: UseTally | undefined) {
+    const { store, paths, keys, clock } = this.#parts;
+    const tools = counting(this.#parts.tools, tally);
+    if ((await keys.key(name)) !== undefined) return this.#encryptUnderExistingKey(name, request, tally);
     const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request)), clock.dueMs(), {
       forUse: true,
       isHeld,
       observer: tools.observer,
     });
+    tally?.begin(key);
     try {
       const reply = await runUnder(encryptOperation, tools, key, request, undefined);
       keys.assertOpen();

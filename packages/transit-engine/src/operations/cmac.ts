@@ -43,6 +43,7 @@ export const cmacOperation: Operation<CmacRequest, CmacItem, Shared, CmacResult>
     checkMacLength(macLength);
     const message = bytesOf(input, 'missing input for CMAC');
     const mac = await cmacUnder(key.versions.get(version) ?? (await tools.keys.loadVersion(key, version)), message);
+    tools.tally?.add('signatures', version);
     const shown = macLength === 0 ? mac : mac.subarray(0, macLength);
     return { cmac: formatVersioned(tools.prefix, version, shown), keyVersion: version };
   },

@@ -63,10 +63,16 @@ export function decryptText(tools: Tools, key: LoadedKey, inputs: DecryptInputs)
   if (inputs.ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
   const { version, payload: encoded } = parseCiphertext(inputs.ciphertext, tools.prefix);
   checkVersion(key, version);
+  const counted = (plaintext: Buffer): Buffer => {
+    tools.tally?.add('decryptions', version);
+    return plaintext;
+  };
   const loaded = key.versions.get(version);
-  return loaded === undefined
-    ? tools.keys.loadVersion(key, version).then((found) => decryptUnder(tools, key, found, encoded, inputs))
-    : decryptUnder(tools, key, loaded, encoded, inputs);
+  const made =
+    loaded === undefined
+      ? tools.keys.loadVersion(key, version).then((found) => decryptUnder(tools, key, found, encoded, inputs))
+      : decryptUnder(tools, key, loaded, encoded, inputs);
+  return made instanceof Promise ? made.then(counted) : counted(made);
 }
 
 function decryptUnder(

@@ -83,7 +83,7 @@ export function encryptBytes(
     return tools.keys.loadVersion(key, inputs.version).then((version) => encryptBytes(tools, key, inputs, version));
   const { version, plaintext, associatedData, padding } = inputs;
   if (loaded.pair?.encrypt !== undefined) {
-    return { ciphertext: formatVersioned(tools.prefix, version, loaded.pair.encrypt(plaintext, padding)), keyVersion: version };
+    return encrypted(tools, version, loaded.pair.encrypt(plaintext, padding));
   }
   if (loaded.managed !== undefined) return encryptElsewhere(tools, loaded.managed, inputs);
   const { aead } = key.type;
@@ -91,17 +91,23 @@ export function encryptBytes(
   const { key: cipherKey, nonce = tools.nonces.take() } = cipherKeyOf(key, loaded, inputs);
   const payload = seal(aead, cipherKey, { plaintext, associatedData, nonce });
   const kept = inputs.nonce.length > 0 ? payload.subarray(nonceBytes) : payload; // the caller has the nonce, so the ciphertext omits it
-  return { ciphertext: formatVersioned(tools.prefix, version, kept), keyVersion: version };
+  return encrypted(tools, version, kept);
+}
+
+/** Counts the encryption, and returns its result. */
+function encrypted({ prefix, tally }: Tools, version: number, payload: Buffer): EncryptResult {
+  tally?.add('encryptions', version);
+  return { ciphertext: formatVersioned(prefix, version, payload), keyVersion: version };
 }
 
 async function encryptElsewhere(
-  { managedKeys, nonces, prefix }: Tools,
+  tools: Tools,
   { id }: NonNullable<LoadedVersion['managed']>,
   inputs: EncryptInputs,
 ): Promise<EncryptResult> {
   const { version, plaintext } = inputs;
-  const ciphertext = await encryptManaged(await managedKeys.find(id), { ...inputs, bytes: plaintext }, () => nonces.take());
-  return { ciphertext: formatVersioned(prefix, version, ciphertext), keyVersion: version };
+  const managed = await tools.managedKeys.find(id);
+  return encrypted(tools, version, await encryptManaged(managed, { ...inputs, bytes: plaintext }, () => tools.nonces.take()));
 }
 
 /** Returns the cipher key and, for convergent keys, the nonce. Other keys use a random nonce. */

@@ -38,7 +38,9 @@ export const hmacOperation: Operation<HmacRequest, HmacItem, Shared, HmacResult>
     const version = versionFor('HMAC', key, keyVersion);
     const message = bytesOf(input, 'missing input for HMAC');
     const { hmacKey } = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
-    return { hmac: formatVersioned(tools.prefix, version, await hmacOf(hash, hmacKey, message)), keyVersion: version };
+    const mac = await hmacOf(hash, hmacKey, message);
+    tools.tally?.add('signatures', version);
+    return { hmac: formatVersioned(tools.prefix, version, mac), keyVersion: version };
   },
 };
 

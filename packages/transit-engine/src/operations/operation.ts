@@ -2,6 +2,7 @@ import type { NoncePool } from '../algorithms/nonce-pool.ts';
 import { type KeyCache, type LoadedKey, VersionGone } from '../keys/key-cache.ts';
 import { apiNameOf, type KeyType } from '../keys/key-type.ts';
 import type { GenerationObserver } from '../keys/new-version.ts';
+import type { UseTally } from '../keys/use-tally.ts';
 import type { ManagedKeys } from '../managed/provider.ts';
 import { TransitError } from '../values/errors.ts';
 import { type BatchReply, checkContexts, runItems } from './batch.ts';
@@ -22,7 +23,12 @@ export interface Tools {
   readonly prefix: string;
   /** Absent if nobody wants to know. */
   readonly observer?: UseObserver | undefined;
+  /** Counts the uses of one request; absent if nobody counts them. */
+  readonly tally?: UseTally | undefined;
 }
+
+/** Returns the tools for one request, whose uses this tally counts. */
+export const counting = (tools: Tools, tally: UseTally | undefined): Tools => (tally === undefined ? tools : { ...tools, tally });
 
 /** One input of an operation. Texts are base64 if nothing else is said. An absent text is empty, an absent number 0. */
 export interface Item {
@@ -66,7 +72,7 @@ export async function perform<Request extends RequestOf<I>, I extends Item, Shar
 
 /** Calls `use` with the current state of a key, and again with a newer state if a version disappears meanwhile. */
 export async function underKey<R>(
-  { keys }: Pick<Tools, 'keys'>,
+  { keys, tally }: Pick<Tools, 'keys' | 'tally'>,
   name: string,
   use: (key: LoadedKey) => R | Promise<R>,
   missing: () => TransitError,
@@ -74,6 +80,7 @@ export async function underKey<R>(
   for (let attempt = 1; ; attempt++) {
     const key = keys.cached(name) ?? (await keys.key(name));
     if (key === undefined) throw missing();
+    tally?.begin(key);
     try {
       const made = use(key);
       const reply = made instanceof Promise ? await made : made;

@@ -46,6 +46,7 @@ export const signOperation: Operation<SignRequest, SignItem, Shared, SignResult>
       throw new TransitError('invalid_request', 'requested version for signing does not contain a private part');
     }
     const signature = await pair.sign(message, options);
+    tools.tally?.add('signatures', version);
     const encoding = options.marshaling === 'jws' ? 'base64url' : 'base64';
     return {
       signature: formatVersioned(tools.prefix, version, signature, encoding),

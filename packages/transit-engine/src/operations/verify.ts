@@ -111,7 +111,9 @@ const checks: Readonly<Record<Verifiable, Check>> = {
     const { version, signature } = parseSignature(key, value, tools.prefix, options);
     const message = bytesOf(input);
     const { pair } = await signingPair(tools, key, version, signingContextOf(key, context));
-    return pair.verify(message, signature, options);
+    const valid = await pair.verify(message, signature, options);
+    tools.tally?.add('verifications', version);
+    return valid;
   },
 
   async hmac(tools, key, { input, hmac: value = '' }, { hashAlgorithm }) {
@@ -120,7 +122,9 @@ const checks: Readonly<Record<Verifiable, Check>> = {
     const { version, mac } = parseMac('HMAC', key, value, tools.prefix);
     const message = bytesOf(input);
     const { hmacKey } = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
-    return sameBytes(mac, await hmacOf(hash, hmacKey, message));
+    const expected = await hmacOf(hash, hmacKey, message);
+    tools.tally?.add('verifications', version);
+    return sameBytes(mac, expected);
   },
 
   async cmac(tools, key, { input, cmac: value = '', macLength }, shared) {
@@ -129,6 +133,7 @@ const checks: Readonly<Record<Verifiable, Check>> = {
     checkStrength(key, mac.length, macLength ?? shared.macLength);
     const message = bytesOf(input);
     const whole = await cmacUnder(key.versions.get(version) ?? (await tools.keys.loadVersion(key, version)), message);
+    tools.tally?.add('verifications', version);
     return sameBytes(mac, whole.subarray(0, mac.length));
   },
 };

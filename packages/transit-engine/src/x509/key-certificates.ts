@@ -8,6 +8,7 @@ import { latestUsable } from '../keys/key-record.ts';
 import { apiNameOf } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone } from '../keys/stored-versions.ts';
+import type { UseTally } from '../keys/use-tally.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
 import { DamagedRecord, TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
@@ -56,6 +57,7 @@ export class KeyCertificates {
   request(
     name: string,
     { version: requested, template }: CertificateSigningRequest,
+    tally?: UseTally,
   ): Promise<KeyVersionName & { readonly csr: string }> {
     return this.#withVersion(name, requested, async (key, { version, record }, certified) => {
       if (record.material.length === 0) {
@@ -63,7 +65,10 @@ export class KeyCertificates {
       }
       // Loaded with the first request: the library has a hundred modules.
       const { certificateRequest } = await import('./certificate-request.ts');
-      return { ...versionName(key, version), csr: await certificateRequest(certified.privateKey(record.material), template) };
+      const csr = await certificateRequest(certified.privateKey(record.material), template);
+      tally?.begin(key);
+      tally?.add('signatures', version);
+      return { ...versionName(key, version), csr };
     });
   }
 

@@ -44,6 +44,7 @@ interface ConfigOptions extends Mounted {
 export function keyCommands(program: Command, runner: Runner): void {
   const key = program.command('key').description('manage keys, and encrypt, sign or hash data with them');
   namedKeyCommands(key, runner);
+  usageCommand(key, runner);
   changeCommands(key, runner);
   copyCommands(key, runner);
   keyFileCommands(key, runner);
@@ -86,6 +87,27 @@ function namedKeyCommands(key: Command, { serverAction }: Runner): void {
     .action(
       serverAction(async ({ client, output }, name: string, options: Mounted) => {
         output.answer(await client.transit(options.mount).key(name), options);
+      }),
+    );
+}
+
+/** Shows how often the versions of a key were used. */
+function usageCommand(key: Command, { serverAction }: Runner): void {
+  mountOption(fieldOption(key.command('usage')))
+    .description('show how often each version of a key was used, and when last')
+    .argument('<name>', 'name of the key')
+    .action(
+      serverAction(async ({ client, output }, name: string, options: Mounted & { field?: string }) => {
+        const answer = await client.transit(options.mount).keyUsage(name);
+        if (options.field !== undefined) return output.answer(answer, options);
+        const { versions, counting_since: since = 'no time on: some node does not count yet' } = answer.data;
+        const rows = Object.entries(versions).map(([version, use]) => [
+          ...[version, use.encryptions, use.decryptions, use.signatures, use.verifications],
+          use.last_used_time,
+        ]);
+        output.warnings(answer);
+        output.table(['Version', 'Encryptions', 'Decryptions', 'Signatures', 'Verifications', 'Last used'], rows, answer);
+        if (output.format === 'table') output.notice(`Counted from ${since}.`);
       }),
     );
 }

@@ -1,0 +1,113 @@
+import { noUses, type UseTally, useKinds, type VersionUse } from '@transitd/transit-engine';
+
+/** The uses of one key version. The key is known by its id: its name may belong to another key later. */
+export interface KeyVersionUse extends VersionUse {
+  /** The id of the mount. */
+  readonly mount: string;
+  readonly name: string;
+  readonly id: string;
+  readonly version: number;
+}
+
+/** Counts the uses of keys in one thread. */
+export interface UseCounter {
+  /** Adds the uses of an answered request. @param mount - the id of the mount @param name - of the key */
+  count(mount: string, name: string, tally: UseTally): void;
+}
+
+/** Most key versions that a thread counts between two reports. The uses of further ones are lost, and that is reported. */
+export const countedVersionsMax = 100_000;
+
+/** Uses of key versions since they were last taken. Memory is bounded by {@link countedVersionsMax}. */
+export class CountedUses {
+  /** By the key's id, then by the version. */
+  readonly #keys = new Map<string, Map<number, KeyVersionUse>>();
+  readonly #versionsMax: number;
+  #size = 0;
+  #hasLost = false;
+
+  constructor(versionsMax = countedVersionsMax) {
+    this.#versionsMax = versionsMax;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Some uses could not be counted since the last {@link takeLost}. */
+  get hasLost(): boolean {
+    return this.#hasLost;
+  }
+
+  /** @param nowMs - time of the uses, in Unix milliseconds */
+  add(mount: string, name: string, { keyId, counts }: Pick<UseTally, 'keyId' | 'counts'>, nowMs: number): void {
+    for (const [version, used] of counts) {
+      const use = this.#useOf({ mount, name, id: keyId, version, ...noUses(), firstMs: nowMs, lastMs: nowMs });
+      if (use === undefined) continue;
+      use.encryptions += used.encryptions;
+      use.decryptions += used.decryptions;
+      use.signatures += used.signatures;
+      use.verifications += used.verifications;
+      use.lastMs = Math.max(use.lastMs, nowMs);
+    }
+  }
+
+  /** Adds the uses that another thread has counted. */
+  merge(uses: readonly KeyVersionUse[], { hasLost }: { readonly hasLost: boolean }): void {
+    this.#hasLost ||= hasLost;
+    for (const added of uses) {
+      const use = this.#useOf({ ...added, ...noUses() });
+      if (use === undefined) continue;
+      for (const kind of useKinds) use[kind] += added[kind];
+      use.firstMs = Math.min(use.firstMs, added.firstMs);
+      use.lastMs = Math.max(use.lastMs, added.lastMs);
+    }
+  }
+
+  /** Returns copies of the uses of one key. */
+  of(id: string): readonly KeyVersionUse[] {
+    return Array.from(this.#keys.get(id)?.values() ?? [], (use) => ({ ...use }));
+  }
+
+  /** Removes uses and returns them. @param max - most key versions */
+  take(max = Number.POSITIVE_INFINITY): readonly KeyVersionUse[] {
+    const taken: KeyVersionUse[] = [];
+    for (const [id, versions] of this.#keys) {
+      for (const [version, use] of versions) {
+        if (taken.length >= max) return taken;
+        taken.push(use);
+        versions.delete(version);
+        this.#size -= 1;
+      }
+      this.#keys.delete(id);
+    }
+    return taken;
+  }
+
+  /** Returns whether some uses could not be counted, and forgets it. */
+  takeLost(): boolean {
+    const had = this.#hasLost;
+    this.#hasLost = false;
+    return had;
+  }
+
+  /** Returns the present use of a key version; `fresh` if there is none, and undefined if there is no room for it. */
+  #useOf(fresh: KeyVersionUse): Writable<KeyVersionUse> | undefined {
+    let versions = this.#keys.get(fresh.id);
+    const present = versions?.get(fresh.version);
+    if (present !== undefined) return present;
+    if (this.#size >= this.#versionsMax) {
+      this.#hasLost = true;
+      return undefined;
+    }
+    if (versions === undefined) {
+      versions = new Map();
+      this.#keys.set(fresh.id, versions);
+    }
+    versions.set(fresh.version, fresh);
+    this.#size += 1;
+    return fresh;
+  }
+}
+
+type Writable<T> = { -readonly [Member in keyof T]: T[Member] };

@@ -1,0 +1,224 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { OutsideEngine, Peers, ReportSource, Storage } from '@transitd/cluster';
+import type { Config } from '@transitd/configuration';
+import { oneAtATime, TimeSlice } from '@transitd/event-loop';
+import { type Logger, type RecordClock, reasonOf } from '@transitd/process';
+import { acceptsWrites, type Condition, type Store, type Transaction, type Write } from '@transitd/storage-fsm';
+import {
+  addedUses,
+  type KeyUsage,
+  type TransitEngine,
+  TransitError,
+  type UsedKey,
+  type VersionUse,
+} from '@transitd/transit-engine';
+import type { MountedEngines } from '../mounts/mounted-engines.ts';
+import { removedPath } from '../mounts/mounts.ts';
+import type { KeyVersionUse } from './counted-uses.ts';
+import {
+  marksPath,
+  mergedAnswers,
+  type NodeAnswer,
+  readMarks,
+  type UsageMarks,
+  unansweredIn,
+  writtenMarks,
+} from './usage-marks.ts';
+import { type UsageQuestion, usageReport } from './usage-wire.ts';
+
+/** Interval at which uses are recorded, in milliseconds: what is lost at most when every node dies. */
+const recordMs = 60_000;
+/** Interval until every node has begun to count, in milliseconds. */
+const beginMs = 5000;
+/** How long a node may take to answer, in milliseconds. */
+const answerMsMax = 2500;
+/** How long a node that stops waits until its uses are recorded, in milliseconds. */
+const handOverMsMax = 3000;
+/** Most transactions in a row. A node has more uses in the next one if they do not fit into one batch. */
+const roundsMax = 100;
+/** Attempts to look at uses while nothing is being recorded. */
+const looksMax = 5;
+
+/** The uses of a key as all nodes know them. */
+export interface CurrentUsage extends UsedKey {
+  /** All uses since then are included, in Unix milliseconds; undefined if some node has not begun to count. */
+  readonly sinceMs: number | undefined;
+  /** Names of the nodes that did not answer: their uses since they last reported are missing. */
+  readonly unanswered: readonly string[];
+}
+
+/** The services of an unsealed node, as far as they are used here. */
+interface UnsealedNode {
+  readonly mounts: Pick<MountedEngines, 'engineOf'>;
+}
+
+interface CollectingMember {
+  readonly reporter: Pick<ReportSource, 'usage'>;
+  readonly engine: Storage | OutsideEngine;
+  readonly peers: Pick<Peers, 'activeMember' | 'membershipList' | 'recordUsage' | 'usageOf'>;
+  readonly role: { readonly isActive: boolean };
+  readonly services: { readonly services: UnsealedNode | undefined };
+  readonly barrier: { readonly store: Store };
+}
+
+interface CollectingHost {
+  readonly config: Pick<Config, 'node_id'>;
+  readonly clock: Pick<RecordClock, 'dueMs' | 'nowMs'>;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+/**
+ * Collects the uses of keys from all nodes. The active node records them: one record for each key, in one transaction with the marks of the
+ * batches that it contains, so that each use counts once whatever is lost or repeated.
+ */
+export class UsageCollector {
+  readonly #member: CollectingMember;
+  readonly #host: CollectingHost;
+  readonly #exclusively = oneAtATime();
+  /** When uses are recorded next, by the monotonic clock. */
+  #dueMs = Number.NEGATIVE_INFINITY;
+  #wasActive = false;
+
+  constructor(member: CollectingMember, host: CollectingHost) {
+    this.#member = member;
+    this.#host = host;
+  }
+
+  /** Records the uses if that is due: once a minute, and when this node becomes the active one. Called every second. */
+  async tick(): Promise<void> {
+    const { isActive } = this.#member.role;
+    const nowMs = this.#host.clock.nowMs();
+    const isDue = !this.#wasActive || nowMs >= this.#dueMs;
+    this.#wasActive = isActive;
+    if (!isActive || !isDue) return;
+    this.#dueMs = nowMs + recordMs;
+    try {
+      if (!(await this.record())) this.#dueMs = nowMs + beginMs;
+    } catch (error) {
+      this.#host.log.warn({ reason: reasonOf(error) }, 'could not record the uses of keys; the next round tries again');
+    }
+  }
+
+  /**
+   * Records the uses that the nodes have counted; does nothing unless this node is active. Returns whether every node counts.
+   * @throws StoreError
+   */
+  record(): Promise<boolean> {
+    return this.#exclusively(async () => {
+      for (let round = 0; round < roundsMax; round++) {
+        const recorded = await this.#recordNext();
+        if (recorded?.hasMore !== true) return recorded?.isCounting ?? false;
+      }
+      return true;
+    });
+  }
+
+  /** Has the uses of this node recorded, because it is about to stop. They are lost if that fails, or takes too long. */
+  async handOver(): Promise<void> {
+    const { role, peers } = this.#member;
+    const active = peers.activeMember;
+    const recorded = role.isActive ? this.record() : active && peers.recordUsage(active.id, handOverMsMax);
+    await Promise.race([recorded, pause(handOverMsMax, undefined, { ref: false })]).catch((error: unknown) =>
+      this.#host.log.warn({ reason: reasonOf(error) }, 'the uses of keys on this node since the last minute were not recorded'),
+    );
+  }
+
+  /**
+   * Returns the uses of a key: those recorded, and those that the nodes have counted since. Call it on the active node.
+   * @throws TransitError `not_found`; `too_many_conflicts` if uses are being recorded all the time; StoreError
+   */
+  async of(engine: Pick<TransitEngine, 'usedKey'>, name: string): Promise<CurrentUsage> {
+    const { store } = this.#member.barrier;
+    for (let attempt = 0; attempt < looksMax; attempt++) {
+      const before = await readMarks(store, this.#clusterId);
+      const { id } = (await engine.usedKey(name)).key.record;
+      const answers = await this.#ask(() => ({ kind: 'key', id }));
+      const { key, usage } = await engine.usedKey(name);
+      const { revision } = await readMarks(store, this.#clusterId);
+      // If uses were recorded meanwhile, they might be missing here, or be in both.
+      if (revision === before.revision && key.record.id === id) return this.#current({ key, usage }, before.marks, answers);
+    }
+    throw new TransitError('too_many_conflicts', `the uses of key ${name} are being recorded; try again`);
+  }
+
+  #current({ key, usage }: UsedKey, before: UsageMarks, answers: readonly NodeAnswer[]): CurrentUsage {
+    const nowMs = this.#host.clock.dueMs();
+    const { marks, uses } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
+    const all: KeyUsage = addedUses(usage, byVersion(uses), { lowest: key.record.minAvailableVersion, nowMs });
+    // The key that was backed up may have been used elsewhere until it was restored.
+    const sinceMs = marks.sinceMs && Math.max(marks.sinceMs, all.lostMs, key.record.restore?.timeMs ?? 0);
+    return { key, usage: all, sinceMs, unanswered: unansweredIn(answers) };
+  }
+
+  /** Records the next batch of each node; returns undefined if this node may not. */
+  async #recordNext(): Promise<{ readonly hasMore: boolean; readonly isCounting: boolean } | undefined> {
+    const { role, engine, services, barrier } = this.#member;
+    if (!role.isActive || services.services === undefined || !acceptsWrites(engine.replication)) return undefined;
+    const { marks: before, revision } = await readMarks(barrier.store, this.#clusterId);
+    const answers = await this.#ask((name) => {
+      const { process, batch } = before.nodes[name] ?? { process: '', batch: 0 };
+      return { kind: 'next', process, merged: batch };
+    });
+    const { marks, uses } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs: this.#host.clock.dueMs() });
+    const isCounting = marks.sinceMs !== undefined;
+    if (uses.length === 0 && JSON.stringify(marks) === JSON.stringify(before)) return { hasMore: false, isCounting };
+    const { conditions, writes } = await addingUses(services.services, uses);
+    const { outcome } = await barrier.store.commit({
+      conditions: [{ path: marksPath, revision }, ...conditions],
+      writes: [writtenMarks(marks), ...writes],
+    });
+    const hasMore = outcome === 'conflict' || answers.some(({ answer }) => typeof answer === 'object' && answer.hasMore);
+    return { hasMore, isCounting };
+  }
+
+  /** Asks all members, this node included. */
+  #ask(question: (name: string) => UsageQuestion): Promise<readonly NodeAnswer[]> {
+    const { engine, peers } = this.#member;
+    const ownId = engine.status().nodeId;
+    const { node_id: ownName } = this.#host.config;
+    const others = peers.membershipList.members.filter(({ id }) => id !== ownId);
+    const own = async (): Promise<NodeAnswer> => ({
+      name: ownName,
+      answer: usageReport.parse(await this.#member.reporter.usage(question(ownName))),
+    });
+    return Promise.all([
+      own(),
+      ...others.map(async ({ id, name }): Promise<NodeAnswer> => {
+        try {
+          const answer = await peers.usageOf(id, question(name), answerMsMax);
+          return { name, answer: answer === 'unsupported' ? answer : usageReport.parse(answer) };
+        } catch {
+          return { name, answer: 'silent' };
+        }
+      }),
+    ]);
+  }
+
+  get #clusterId(): string {
+    return this.#member.engine.status().clusterId;
+  }
+}
+
+const byVersion = (uses: readonly KeyVersionUse[]): readonly (readonly [number, VersionUse])[] =>
+  uses.map((use) => [use.version, use]);
+
+/** Returns the part of a transaction that records uses. Those of keys and mounts that no longer exist are dropped. */
+async function addingUses({ mounts }: UnsealedNode, uses: readonly KeyVersionUse[]): Promise<Transaction> {
+  const byKey = Map.groupBy(uses, ({ id }) => id);
+  const conditions: Condition[] = [];
+  const writes: Write[] = [];
+  const mountIds = new Set<string>();
+  const slice = new TimeSlice();
+  for (const [id, ofKey] of byKey) {
+    if (slice.isOver) await slice.next();
+    const [{ mount, name } = { mount: '', name: '' }] = ofKey;
+    const added = await mounts.engineOf(mount)?.addingUses(name, id, byVersion(ofKey));
+    if (added === undefined) continue;
+    mountIds.add(mount);
+    conditions.push(...added.conditions);
+    writes.push(...added.writes);
+  }
+  // Nothing may be written for a mount after its removal.
+  conditions.push(...Array.from(mountIds, (mount) => ({ path: removedPath(mount), revision: 0 })));
+  return { conditions, writes };
+}

@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock, RecordClock } from '@transitd/process';
+import type { UseTally } from '@transitd/transit-engine';
+import { CountedUses, type KeyVersionUse, type UseCounter } from './counted-uses.ts';
+import { type UsageQuestion, type UsageReport, usageQuestion } from './usage-wire.ts';
+
+/** Most key versions in one batch. A transaction holds the batches of all nodes. */
+export const batchVersionsMax = 2000;
+
+/**
+ * The uses of keys on this node, of all its threads, until the active node has recorded them. It outlives seals: it holds names and
+ * numbers, no keys. What the active node has not fetched ends with the process.
+ */
+export class UsageLedger implements UseCounter {
+  readonly #process = randomUUID();
+  readonly #uses = new CountedUses();
+  readonly #clock: Pick<RecordClock, 'utcMs'>;
+  #batch: UsageReport['batch'];
+  #newest = 0;
+  #merged = 0;
+  #askThreads: () => Promise<boolean> = () => Promise.resolve(true);
+
+  constructor(clock: Pick<RecordClock, 'utcMs'> & Clock) {
+    this.#clock = clock;
+  }
+
+  count(mount: string, name: string, tally: UseTally): void {
+    this.#uses.add(mount, name, tally, this.#clock.utcMs());
+  }
+
+  /** Adds the uses that a gateway thread has counted. */
+  addFromThread(uses: readonly KeyVersionUse[], { hasLost }: { readonly hasLost: boolean }): void {
+    this.#uses.merge(uses, { hasLost });
+  }
+
+  /** Sets the function that makes the gateway threads hand over their uses, and returns whether all have. */
+  followThreads(ask: () => Promise<boolean>): void {
+    this.#askThreads = ask;
+  }
+
+  /** Answers a question of the active node. @throws ZodError for a question unknown to this release */
+  async report(question: unknown): Promise<UsageReport> {
+    const asked = usageQuestion.parse(question);
+    const isComplete = await this.#askThreads();
+    return { ...this.#answer(asked), process: this.#process, merged: this.#merged, isComplete };
+  }
+
+  #answer(asked: UsageQuestion): Pick<UsageReport, 'batch' | 'rest' | 'hasMore'> {
+    if (asked.kind === 'key') {
+      const batch = this.#batch && { ...this.#batch, uses: this.#batch.uses.filter(({ id }) => id === asked.id) };
+      return { ...(batch && { batch }), rest: [...this.#uses.of(asked.id)], hasMore: false };
+    }
+    this.#recorded(asked);
+    if (this.#batch === undefined && (this.#uses.size > 0 || this.#uses.hasLost)) {
+      this.#newest += 1;
+      this.#batch = { number: this.#newest, uses: [...this.#uses.take(batchVersionsMax)], hasLost: this.#uses.takeLost() };
+    }
+    return { ...(this.#batch && { batch: this.#batch }), rest: [], hasMore: this.#uses.size > 0 };
+  }
+
+  /** Forgets the batch if it is recorded. What was recorded of an earlier process says nothing about the batches of this one. */
+  #recorded({ process, merged }: { readonly process: string; readonly merged: number }): void {
+    if (process !== this.#process || this.#batch === undefined || merged < this.#batch.number) return;
+    this.#merged = this.#batch.number;
+    this.#batch = undefined;
+  }
+}

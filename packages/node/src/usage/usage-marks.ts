@@ -1,0 +1,100 @@
+import type { Store, Write } from '@transitd/storage-fsm';
+import { z } from 'zod';
+import type { KeyVersionUse } from './counted-uses.ts';
+import type { UsageReport } from './usage-wire.ts';
+
+/** Path of the record that says which uses are recorded. It is written with them. */
+export const marksPath = 'core/usage';
+
+const format = 1;
+const marksShape = z.object({
+  format: z.literal(format),
+  /** The cluster that counts. A secondary that was promoted has another id, and begins to count again. */
+  clusterId: z.string(),
+  /** Since then every node counts, in Unix milliseconds; absent while some node does not. */
+  sinceMs: z.number().optional(),
+  /** By node name: its process, and the newest batch of that process that is recorded. */
+  nodes: z.record(z.string(), z.object({ process: z.string(), batch: z.int() })),
+});
+
+export type UsageMarks = Readonly<Omit<z.output<typeof marksShape>, 'format'>>;
+
+/** Most nodes of which the newest batch is remembered: the current members and those that were members last. */
+const nodesMax = 64;
+
+/** The answer of one node. `unsupported`: its release does not count. */
+export interface NodeAnswer {
+  readonly name: string;
+  readonly answer: UsageReport | 'silent' | 'unsupported';
+}
+
+/** Returns the number of the newest recorded batch of a process; 0 if none is. */
+const recordedBatch = ({ nodes }: UsageMarks, name: string, process: string): number => {
+  const node = nodes[name];
+  return node?.process === process ? node.batch : 0;
+};
+
+/**
+ * Decides what to record of the answers: the uses of batches that are not recorded yet, and the marks after that. A batch that is reported
+ * again, because an answer or the outcome of a transaction was lost, counts once.
+ *
+ * Counting begins when every node has answered. It begins again, so that nobody takes lost uses for no uses, if a node lost uses, if a node
+ * with a release that does not count takes part, and if the records are older than a node knows, or of another cluster: a backup was
+ * restored, or a secondary promoted.
+ */
+export function mergedAnswers(
+  marks: UsageMarks,
+  answers: readonly NodeAnswer[],
+  { clusterId, nowMs }: { readonly clusterId: string; readonly nowMs: number },
+): { readonly marks: UsageMarks; readonly uses: readonly KeyVersionUse[] } {
+  const nodes = new Map(Object.entries(marks.nodes));
+  const uses: KeyVersionUse[] = [];
+  let isComplete = true;
+  let hasLost = marks.clusterId !== clusterId;
+  for (const { name, answer } of answers) {
+    if (answer === 'unsupported') hasLost = true;
+    if (answer === 'silent' || answer === 'unsupported') {
+      isComplete = false;
+      continue;
+    }
+    const { process, merged, batch } = answer;
+    const recorded = recordedBatch(marks, name, process);
+    const isNew = batch !== undefined && batch.number > recorded;
+    if (isNew) uses.push(...batch.uses);
+    uses.push(...answer.rest);
+    if (!answer.isComplete) isComplete = false;
+    if (merged > recorded || (isNew && batch.hasLost)) hasLost = true;
+    const next = Math.max(recorded, merged, batch?.number ?? 0);
+    if (next === 0 || next === recorded) continue;
+    nodes.delete(name); // the node that reported last comes last
+    nodes.set(name, { process, batch: next });
+  }
+  const begun = isComplete ? nowMs : undefined;
+  const sinceMs = hasLost ? begun : (marks.sinceMs ?? begun);
+  return {
+    marks: { clusterId, nodes: Object.fromEntries([...nodes].slice(-nodesMax)), ...(sinceMs !== undefined && { sinceMs }) },
+    uses,
+  };
+}
+
+/** Returns the names of the nodes whose uses are not all known. */
+export const unansweredIn = (answers: readonly NodeAnswer[]): readonly string[] =>
+  answers.filter(({ answer }) => typeof answer === 'string' || !answer.isComplete).map(({ name }) => name);
+
+export interface StoredMarks {
+  readonly marks: UsageMarks;
+  readonly revision: number;
+}
+
+/** Returns the stored marks; those of a cluster that has recorded nothing yet if there are none. */
+export async function readMarks(store: Pick<Store, 'get'>, clusterId: string): Promise<StoredMarks> {
+  const stored = await store.get(marksPath);
+  if (stored === undefined) return { marks: { clusterId, nodes: {} }, revision: 0 };
+  const { format: _, ...marks } = marksShape.parse(JSON.parse(Buffer.from(stored.value).toString()));
+  return { marks, revision: stored.revision };
+}
+
+export const writtenMarks = (marks: UsageMarks): Write => ({
+  path: marksPath,
+  value: Buffer.from(JSON.stringify({ format, ...marks })),
+});

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+
+const count = z.int().min(0);
+
+/** The uses of one key version, as nodes report them to the active node. */
+const versionUse = z.object({
+  mount: z.string(),
+  name: z.string(),
+  id: z.string(),
+  version: z.int().min(1),
+  encryptions: count,
+  decryptions: count,
+  signatures: count,
+  verifications: count,
+  firstMs: z.number(),
+  lastMs: z.number(),
+});
+
+/**
+ * A question of the active node. `next`: for the next batch of uses to record; the batches of this process up to `merged` are recorded.
+ * `key`: for the uses of one key that are not recorded yet.
+ */
+export const usageQuestion = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('next'), process: z.string(), merged: count }),
+  z.object({ kind: z.literal('key'), id: z.string() }),
+]);
+export type UsageQuestion = z.output<typeof usageQuestion>;
+
+/** The uses that one node has counted and that may not be recorded yet. */
+export const usageReport = z.object({
+  /** Random, and other after each start of the node: the uses that a process has not reported end with it. */
+  process: z.string(),
+  /** Number of the newest batch that the active node has said to be recorded; 0 for none. */
+  merged: count,
+  /** Every thread of the node has reported its uses. */
+  isComplete: z.boolean(),
+  /** The batch that is to be recorded. It is the same until the active node says that it is recorded. */
+  batch: z.object({ number: z.int().min(1), uses: z.array(versionUse), hasLost: z.boolean() }).optional(),
+  /** Uses in no batch; in the answer to `key` only. */
+  rest: z.array(versionUse),
+  /** Further uses wait for the next batch. */
+  hasMore: z.boolean(),
+});
+export type UsageReport = z.output<typeof usageReport>;

@@ -1,0 +1,84 @@
+// @live
+// The uses of keys are counted on every thread of every node, and each counts once, whoever is active.
+import { expect } from 'chai';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
+
+const plaintext = Buffer.from('hello').toString('base64');
+
+interface Usage {
+  readonly counting_since?: string;
+  readonly versions: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly unanswered_nodes: readonly string[];
+}
+
+async function usageOf(cluster: LiveCluster, through: LiveNode, key: string): Promise<Usage> {
+  const answer = await cluster.askUntilKnown(through, 'GET', `transit/keys/${key}/usage`);
+  expect(answer.status, answer.text).to.equal(200);
+  return answer.at('data') as Usage;
+}
+
+/** Encrypts `times` times through each node, each time on a connection of its own, so that all threads answer some. */
+async function encryptOnAll(cluster: LiveCluster, key: string, times: number): Promise<void> {
+  for (const node of cluster.nodes)
+    for (let i = 0; i < times; i++) {
+      const headers = { Connection: 'close' };
+      const answer = await cluster.ask(node, 'POST', `transit/encrypt/${key}`, { plaintext }, { headers });
+      expect(answer.status, answer.text).to.equal(200);
+    }
+}
+
+const encryptions = ({ versions }: Usage, version = 1): number => versions[version]?.['encryptions'] ?? 0;
+
+const counts = (cluster: LiveCluster): Promise<unknown> =>
+  until('all nodes count', async () => (await usageOf(cluster, cluster.node(1), 'orders')).counting_since !== undefined);
+
+describe('the uses of keys in a cluster', function () {
+  this.timeout(scenarioMs);
+
+  for (const storage of ['raft', 'etcd'] as const)
+    it(`are counted on all threads of all nodes on ${storage}, and stay after a step-down and a restart of each node`, () =>
+      withCluster({ elections: 'rare', config: { workers: 1 }, storage }, async (cluster) => {
+        const leader = await cluster.settled();
+        for (const { server } of cluster.nodes) await server.log(/"msg":"a gateway thread listens"/);
+        const standby = cluster.others(leader)[0] ?? leader;
+        await cluster.askUntilKnown(leader, 'POST', 'transit/keys/orders', {});
+        await counts(cluster);
+        await encryptOnAll(cluster, 'orders', 8);
+        // A batch whose gateway passes it on, because an item fails, counts once.
+        const batch = { batch_input: [{ plaintext }, { plaintext: '!' }] };
+        for (const node of cluster.nodes) await cluster.ask(node, 'POST', 'transit/encrypt/orders', batch);
+        const total = 3 * 8 + 3;
+        for (const node of cluster.nodes) expect(encryptions(await usageOf(cluster, node, 'orders')), node.name).to.equal(total);
+
+        expect((await cluster.askUntilKnown(leader, 'PUT', 'sys/step-down')).status).to.equal(204);
+        await cluster.leader(cluster.others(leader));
+        await cluster.settled();
+        expect(encryptions(await usageOf(cluster, leader, 'orders')), 'after a step-down').to.equal(total);
+
+        for (const node of cluster.nodes) {
+          await node.stop();
+          await cluster.leader(cluster.others(node));
+          await node.start();
+          await cluster.settled();
+        }
+        await counts(cluster);
+        const after = await usageOf(cluster, standby, 'orders');
+        expect(encryptions(after), 'after restarts').to.equal(total);
+        expect(after.unanswered_nodes).to.deep.equal([]);
+      }));
+
+  it('are shown without those of a node that is down, which is named', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      await cluster.ask(leader, 'POST', 'transit/keys/orders', {});
+      await counts(cluster);
+      await encryptOnAll(cluster, 'orders', 1);
+      const [down] = cluster.others(leader);
+      await down?.kill();
+      const { unanswered_nodes: unanswered } = await usageOf(cluster, leader, 'orders');
+      expect(unanswered).to.deep.equal([down?.name]);
+    }));
+});
