@@ -1,5 +1,5 @@
-// `node bench/compare.ts --with FOLDER [--row encrypt-32b] [--nodes 3] [--rounds 30] [--seconds 1.5]`: processor time per request of this
-// checkout, compared with another one (installed) and, to show the noise, with itself. Prints Markdown. See docs/benchmarks.md.
+// `node bench/compare.ts --with FOLDER [--row encrypt-32b] [--nodes 3] [--audit] [--rounds 30] [--seconds 1.5]`: processor time per request
+// of this checkout, compared with another one (installed) and, to show the noise, with itself. Prints Markdown. See docs/benchmarks.md.
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { runCommand } from './command.ts';
@@ -16,6 +16,7 @@ const usage = `node bench/compare.ts --with FOLDER [options]
   --with FOLDER     another checkout with its dependencies installed
   --row NAME        a row of npm run bench; default encrypt-32b
   --nodes N         compares clusters of N nodes, through the active node; default 1
+  --audit           the nodes write audit entries
   --connections N   default 16
   --rounds N        runs of each server, in turns; default 30
   --seconds N       length of one run; default 1.5`;
@@ -24,6 +25,7 @@ interface Comparison {
   readonly folder: string;
   readonly row: string;
   readonly nodes: number;
+  readonly audit: boolean;
   readonly connections: number;
   readonly rounds: number;
   readonly seconds: number;
@@ -50,6 +52,7 @@ await runCommand('bench/compare.ts', usage, async (args) => {
       with: { type: 'string' },
       row: { type: 'string', default: 'encrypt-32b' },
       nodes: { type: 'string', default: '1' },
+      audit: { type: 'boolean', default: false },
       connections: { type: 'string', default: '16' },
       rounds: { type: 'string', default: '30' },
       seconds: { type: 'string', default: '1.5' },
@@ -59,14 +62,14 @@ await runCommand('bench/compare.ts', usage, async (args) => {
   const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
   if (values.with === undefined || !(rounds >= 6) || !(seconds > 0) || !(nodes >= 1) || !(connections >= 1))
     throw new Error('--with FOLDER is needed, and at least six rounds of some time on one node and one connection');
-  await compare({ folder: values.with, row: values.row, nodes, connections, rounds, seconds });
+  await compare({ folder: values.with, row: values.row, nodes, audit: values.audit, connections, rounds, seconds });
 });
 
-async function compare({ folder, row: name, nodes, connections, rounds, seconds }: Comparison): Promise<void> {
+async function compare({ folder, row: name, nodes, audit, connections, rounds, seconds }: Comparison): Promise<void> {
   const own = new OwnProcesses();
   const generator = new Generator(1);
   const start = async (from?: string): Promise<ApiServer> => {
-    const [server] = await startNodes(own, { nodes, tls: false, audit: false, from });
+    const [server] = await startNodes(own, { nodes, tls: false, audit, from });
     if (server === undefined) throw new Error('no node was started');
     return server;
   };
@@ -109,7 +112,7 @@ async function compare({ folder, row: name, nodes, connections, rounds, seconds 
       for (const server of round % 2 === 0 ? servers : servers.toReversed()) measured.get(server)?.push(await cpuUs(server));
       console.error(`${round + 1}/${rounds}`);
     }
-    const at = nodes === 1 ? '' : `${nodes} nodes, `;
+    const at = `${nodes === 1 ? '' : `${nodes} nodes, `}${audit ? 'audited, ' : ''}`;
     console.log(
       `Row \`${name}\`, ${at}${rounds} runs of ${seconds} s each, in turns; ${connections} connections; Node ${process.version}.`,
     );
