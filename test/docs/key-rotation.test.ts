@@ -31,6 +31,7 @@ describe('the rotation of a key in docs/api.md', function () {
       .and.match(/^2 +2$/m);
     const key = await server.call('GET', 'transit/keys/orders');
     expect(key.at('data')).to.include({ latest_version: 2, min_available_version: 2, min_decryption_version: 2 });
+    expect(key.at('data')).to.include({ keep_encryption_versions: 1, keep_decryption_versions: 6, trim_after: 7_776_000 });
     expect((await server.call('POST', 'transit/decrypt/orders', { ciphertext: rows[0]?.ciphertext })).status).to.equal(400);
   });
 

@@ -17,6 +17,19 @@ export interface Key {
   readonly min_available_version: number;
   readonly min_decryption_version: number;
   readonly min_encryption_version: number;
+  /** Of the next three settings, 0 means off. */
+  readonly keep_encryption_versions: number;
+  readonly keep_decryption_versions: number;
+  /** Seconds. */
+  readonly trim_after: number;
+  /** The minimums once the next version may be used, if they move by themselves, and the time of its automatic rotation. */
+  readonly next_version?: {
+    readonly time?: string;
+    readonly min_decryption_version: number;
+    readonly min_encryption_version: number;
+  };
+  /** The next deletion by `trim_after`, at the earliest. */
+  readonly next_trim?: { readonly time: string; readonly min_available_version: number };
   /** By version: the creation time in seconds, or the public part of a key pair. */
   readonly keys: Readonly<Record<string, number | Readonly<Record<string, unknown>>>>;
   readonly [more: string]: unknown;
@@ -44,6 +57,9 @@ export interface KeyConfig {
   readonly exportable?: boolean;
   readonly allow_plaintext_backup?: boolean;
   readonly auto_rotate_period?: string;
+  readonly keep_encryption_versions?: number;
+  readonly keep_decryption_versions?: number;
+  readonly trim_after?: string;
   readonly min_mac_length?: number;
 }
 

@@ -6,7 +6,7 @@ import { minimumsPreview, rotationPreview, trimPreview } from '../app/keys/previ
 import { languages, shellQuoted, snippet } from '../app/keys/snippets.ts';
 
 /** A key with the versions from `minAvailable` (or 1) to `latest`, as the API shows it. */
-function keyOf({ latest = 5, minAvailable = 0, minDecryption = 1, minEncryption = 0 }): Key {
+function keyOf({ latest = 5, minAvailable = 0, minDecryption = 1, minEncryption = 0, next = {} }): Key {
   const first = Math.max(1, minAvailable);
   const versions = Array.from({ length: latest - first + 1 }, (_, n) => [String(first + n), 1_700_000_000 + n] as const);
   return keyIn({
@@ -16,6 +16,7 @@ function keyOf({ latest = 5, minAvailable = 0, minDecryption = 1, minEncryption 
     min_available_version: minAvailable,
     min_decryption_version: minDecryption,
     min_encryption_version: minEncryption,
+    next_version: next,
     // As in the API: versions below the minimum for decryption are not shown.
     keys: Object.fromEntries(versions.filter(([version]) => Number(version) >= minDecryption)),
   });
@@ -30,6 +31,14 @@ describe('the preview of a change of a key', () => {
     ]);
     expect(refused).to.deep.equal([]);
     expect(rotationPreview(keyOf({ minEncryption: 3 })).stops).to.deep.equal([]);
+  });
+
+  it('of a rotation names the versions that the settings of the key retire', () => {
+    const next = { min_decryption_version: 3, min_encryption_version: 5 };
+    expect(rotationPreview(keyOf({ minDecryption: 2, minEncryption: 4, next })).stops).to.deep.equal([
+      'Version 4 can no longer be requested for encrypting or signing.',
+      'Ciphertexts of version 2 no longer decrypt; their signatures and MACs no longer verify.',
+    ]);
   });
 
   it('of higher minimums names the versions that stop working', () => {

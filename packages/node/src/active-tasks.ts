@@ -1,27 +1,31 @@
 import { setImmediate } from 'node:timers/promises';
 import { ensureAuditKey } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
-import type { NodeRole } from '@transitd/cluster';
-import { reasonOf } from '@transitd/process';
-import { type Journal, recordedRotation } from './due-rotations.ts';
+import type { Engine, NodeRole } from '@transitd/cluster';
+import { type RecordClock, reasonOf } from '@transitd/process';
+import type { DueRound } from '@transitd/transit-engine';
+import { destruction } from './destruction.ts';
+import { type Journal, recordedChange } from './due-changes.ts';
 import { sweepRemovedMounts } from './mounts/mount-sweep.ts';
+import type { Mount } from './mounts/mounts.ts';
 import type { Services } from './services.ts';
 
 /** Roughly how many records one step of a sweep reads or deletes. */
 const sweepLimit = 500;
 /** Maximum number of records whose dates one round corrects; each is a log entry. */
 const correctionLimit = 5000;
-/** Maximum number of keys that one round rotates. */
-const rotationLimit = 1000;
+/** Maximum number of keys of a mount that one round rotates, or deletes old versions of. */
+const keyLimit = 1000;
 
 /**
- * Runs one round of the active node's tasks: rotates the barrier key and keys that are due, and deletes invalid tokens and the records of
- * deleted keys and removed mounts. A task that fails is logged and retried in the next round; the other tasks still run.
+ * Runs one round of the active node's tasks: rotates the barrier key and keys that are due, and deletes invalid tokens, versions of keys
+ * that are due, and the records of deleted keys and removed mounts. A task that fails is logged and retried in the next round; the other
+ * tasks still run.
  */
 export async function runActiveTasks(
   services: Services,
-  { barrier, role }: { readonly barrier: Barrier; readonly role: NodeRole },
-  { log, audit }: Journal,
+  { barrier, role, engine: records }: { readonly barrier: Barrier; readonly role: NodeRole; readonly engine: Engine },
+  { log, audit, clock }: Journal & { readonly clock: RecordClock },
 ): Promise<void> {
   const attempt = async (name: string, task: () => Promise<unknown>): Promise<void> => {
     try {
@@ -29,6 +33,12 @@ export async function runActiveTasks(
     } catch (error) {
       log.warn({ task: name, reason: reasonOf(error) }, 'a maintenance task failed; the next round tries again');
     }
+  };
+
+  const warnOfFailed = (mount: Mount, failed: DueRound['failed'], message: string): void => {
+    const [first] = failed;
+    if (first === undefined) return;
+    log.warn({ mount: mount.path, key: first.name, reason: reasonOf(first.error), failed: failed.length }, message);
   };
 
   await attempt('delete invalid tokens', async () => {
@@ -63,13 +73,22 @@ export async function runActiveTasks(
     if (engine === undefined) continue;
     await attempt('use key material that secondary clusters have confirmed', () => engine.useConfirmed());
     await attempt('rotate keys that are due', async () => {
-      const { failed } = await engine.rotateDue(rotationLimit, recordedRotation(mount, services, { log, audit }));
-      const [first] = failed;
-      if (first !== undefined)
-        log.warn(
-          { mount: mount.path, key: first.name, reason: reasonOf(first.error), failed: failed.length },
-          'could not rotate keys that are due, such as this one; they are tried again, at least each hour',
-        );
+      const { failed } = await engine.rotateDue(keyLimit, recordedChange('rotate', mount, services, { log, audit }));
+      warnOfFailed(
+        mount,
+        failed,
+        'could not rotate keys that are due, such as this one; they are tried again, at least each hour',
+      );
+    });
+    await attempt('delete versions of keys that are due', async () => {
+      const mayDestroy = await destruction(barrier.store, records, clock);
+      if (!mayDestroy()) return;
+      const { failed } = await engine.trimDue(keyLimit, mayDestroy, recordedChange('trim', mount, services, { log, audit }));
+      warnOfFailed(
+        mount,
+        failed,
+        'could not delete versions of keys that are due, such as this one; they are tried again, at least each hour',
+      );
     });
     await attempt('delete the records of deleted keys', () => engine.sweep(sweepLimit));
     // Generating the key takes seconds, so it is created before the first request for it.

@@ -5,7 +5,7 @@ import type { OpenedSeal } from '@transitd/seals';
 import { acceptsWrites } from '@transitd/storage-fsm';
 import { runActiveTasks } from './active-tasks.ts';
 import type { NodeClock } from './clock/node-clock.ts';
-import type { Journal } from './due-rotations.ts';
+import type { Journal } from './due-changes.ts';
 import { HealthLog } from './health-log.ts';
 import type { JoinAttempts } from './join-attempts.ts';
 import type { Phases } from './phases.ts';

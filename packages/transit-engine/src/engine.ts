@@ -1,9 +1,9 @@
 import type { RecordClock } from '@transitd/process';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
-import { type DueRotation, type DueRotations, isDue, type RotationPauses, rotateDue } from './keys/auto-rotation.ts';
 import { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 import { ChangeQueue } from './keys/change-queue.ts';
+import { changeDue, type DueChange, type DuePauses, type DueRound, isRotationDue, isTrimDue } from './keys/due.ts';
 import {
   type CreateKeyRequest,
   checkMayUpdate,
@@ -14,6 +14,7 @@ import {
   rotateKey,
   type StoredKey,
   settingsOf,
+  trimAged,
   trimKey,
   typeWarnings,
   unchanged,
@@ -114,7 +115,8 @@ export class TransitEngine {
   readonly signing: Signing;
   readonly certificates: KeyCertificates;
   #sweepCursor = '';
-  #rotationPauses: RotationPauses = new Map();
+  #rotationPauses: DuePauses = new Map();
+  #trimPauses: DuePauses = new Map();
 
   constructor(options: TransitEngineOptions) {
     const { store, mountId, ciphertextPrefix = 'svc', clock, caches = engineCaches() } = options;
@@ -137,9 +139,9 @@ export class TransitEngine {
     };
     const tools: Tools = this.#tools;
     this.#secondaries = options.secondaries ?? noConfirmation;
-    const base = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes };
+    const base = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes, clock };
     this.#confirmations = new KeyConfirmations({ ...base, secondaries: this.#secondaries });
-    const parts = { ...base, confirmations: this.#confirmations, clock };
+    const parts = { ...base, confirmations: this.#confirmations };
     this.ciphertexts = new Ciphertexts({ ...parts, tools });
     this.signing = new Signing(tools);
     this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths) });
@@ -246,7 +248,9 @@ export class TransitEngine {
 
   /** @throws TransitError `key_not_found`, `invalid_request` */
   configureKey(name: string, request: ConfigureKeyRequest): Promise<KeyAnswer> {
-    return this.#change(name, `no existing key named ${name} could be found`, (key) => configureKey(this.#paths, key, request));
+    return this.#change(name, `no existing key named ${name} could be found`, (key) =>
+      configureKey(this.#paths, key, request, this.#clock.utcMs()),
+    );
   }
 
   /**
@@ -274,15 +278,30 @@ export class TransitEngine {
    * @param limit - maximum number of rotations
    * @param around - called for each key that is due, to record its rotation
    */
-  async rotateDue(limit: number, around: DueRotation = (_, rotate) => rotate()): Promise<DueRotations> {
-    const from = { store: this.#store, paths: this.#paths, nowMs: this.#clock.dueMs() };
-    const { pauses, ...outcome } = await rotateDue(from, limit, this.#rotationPauses, async (place) => {
-      if (!isDue(await this.#keys.key(place.name), place)) return false;
+  async rotateDue(limit: number, around: DueChange = (_, rotate) => rotate()): Promise<DueRound> {
+    const from = { store: this.#store, index: this.#paths.rotations, nowMs: this.#clock.dueMs() };
+    const { pauses, ...round } = await changeDue(from, limit, this.#rotationPauses, async (place) => {
+      if (!isRotationDue(await this.#keys.key(place.name), place)) return false;
       await this.#secondaries.required(); // if one is absent, the round ends before anything is recorded
       return (await around(place.name, () => this.#rotateAsDue(place))) !== undefined;
     });
     this.#rotationPauses = pauses;
-    return outcome;
+    return round;
+  }
+
+  /**
+   * Deletes the versions that have been below the minimum of their keys for as long as `trim_after` says. As {@link rotateDue}, but a
+   * removal that meets another change of its key is left to the next call.
+   * @param mayDestroy - asked before each removal, after its key was read
+   */
+  async trimDue(limit: number, mayDestroy: () => boolean, around: DueChange = (_, trim) => trim()): Promise<DueRound> {
+    const from = { store: this.#store, index: this.#paths.trims, nowMs: this.#clock.dueMs() };
+    const { pauses, ...round } = await changeDue(from, limit, this.#trimPauses, async (place) => {
+      if (!isTrimDue(await this.#keys.key(place.name), place) || !mayDestroy()) return false;
+      return (await around(place.name, () => this.#trimAsDue(place, mayDestroy))) !== undefined;
+    });
+    this.#trimPauses = pauses;
+    return round;
   }
 
   /** @throws TransitError `key_not_found`, `invalid_request` */
@@ -385,7 +404,7 @@ export class TransitEngine {
     const given = await managedMaterial(this.#managedKeys, key.record, reference);
     const { observer } = this.#tools;
     const source = { record: key.record, nowMs: this.#clock.dueMs(), given, observer };
-    return withFreshVersion(source, (fresh) => rotateKey(this.#paths, key, fresh));
+    return withFreshVersion(source, (fresh) => rotateKey(this.#paths, key, fresh, this.#clock.utcMs()));
   }
 
   /**
@@ -396,7 +415,7 @@ export class TransitEngine {
     const { version } = await this.#changes.run(place.name, async () => {
       const isHeld = await this.#secondaries.required(); // the setting may have changed while the rotation was recorded
       const key = await this.#keys.key(place.name);
-      if (!isDue(key, place)) return { version: undefined };
+      if (!isRotationDue(key, place)) return { version: undefined };
       const { record, transaction } = await this.#rotation(isHeld ? heldBack(key) : key);
       const isWritten = transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined;
       return isWritten ? { version: record.latestVersion } : undefined;
@@ -408,6 +427,19 @@ export class TransitEngine {
     const stored = await this.#store.get(this.#paths.usage(name));
     const usage = stored && decodeKeyUsage(stored.value);
     return usage?.id === id ? usage : unusedKey(id);
+  }
+
+  /** Returns the oldest version that is left; undefined if nothing was removed. */
+  #trimAsDue(place: DuePlace, mayDestroy: () => boolean): Promise<number | undefined> {
+    const { name } = place;
+    return this.#changes.exclusively(name, async () => {
+      const key = await this.#keys.key(name);
+      // A restore of the cluster that is applied after this question conflicts, because it replaces the record that was read before.
+      if (!isTrimDue(key, place) || !mayDestroy()) return undefined;
+      const { record, transaction } = trimAged(this.#paths, key, { dueMs: this.#clock.dueMs(), utcMs: this.#clock.utcMs() });
+      const isWritten = transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined;
+      return isWritten ? record.minAvailableVersion : undefined;
+    });
   }
 
   /** Returns undefined if the key was deleted in the meantime. */

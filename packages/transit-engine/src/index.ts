@@ -4,8 +4,9 @@ export { type KeyAnswer, type KeyTraits, TransitEngine, type TransitEngineOption
 export { printableName, printablePath } from './formats/printable-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
 export { divideThreadPool } from './key-pairs/native-signature.ts';
-export type { DueRotation } from './keys/auto-rotation.ts';
+export { keptVersionsMax } from './keys/aging.ts';
 export { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
+export type { DueChange, DueRound } from './keys/due.ts';
 export type { CreateKeyRequest } from './keys/key.ts';
 export type { ConfigureKeyRequest } from './keys/key-config.ts';
 export type { Confirmation, SecondaryConfirmation } from './keys/key-confirmations.ts';

@@ -59,6 +59,17 @@ export const allChanges: Readonly<Record<string, Changes>> = {
     yield decrypts(400);
   },
 
+  async *'versions that a rotation retires'(admin, round) {
+    const key = `transit/keys/aging-${round}`;
+    await admin.data('POST', key);
+    await admin.data('POST', `${key}/config`, { keep_decryption_versions: 1 });
+    for (let version = 1; version < 4; version++) {
+      const { ciphertext } = await admin.data('POST', `transit/encrypt/aging-${round}`, plaintext);
+      await admin.data('POST', `${key}/rotate`);
+      yield { each: wants(400, (connection) => connection.call('POST', `transit/decrypt/aging-${round}`, { ciphertext })) };
+    }
+  },
+
   async *'a deleted key'(admin, round) {
     const user = await tokenWith(admin, {});
     await admin.data('POST', `transit/keys/deleted-${round}`);

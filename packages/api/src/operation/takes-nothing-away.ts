@@ -4,7 +4,7 @@
  */
 export const takesNothingAway: ReadonlySet<string> = new Set([
   // They add rights, keys or mounts.
-  ...['approle-secret-id', 'auth-enable', 'keys-create', 'keys-import', 'keys-import-version', 'mount-enable', 'token-create'],
+  ...['approle-secret-id', 'auth-enable', 'keys-create', 'keys-import', 'mount-enable', 'token-create'],
   ...['wrapping-wrap', 'dr-primary-salvage', 'dr-secondary-disable', 'dr-secondary-promote', 'dr-secondary-token'],
   // They change only the cluster: its members, its authority, its level, its place in a replication set.
   ...['feature-level-raise', 'raft-authority-rotate', 'raft-demote', 'raft-promote', 'step-down'],

@@ -8,6 +8,19 @@ const occasion = shown<{ readonly timeMs: number; readonly version: number }>({
   version: [integer, ({ version }) => version],
 });
 
+const nextVersion = shown<NonNullable<KeyView['nextVersion']>>({
+  'time?': [
+    { ...time, description: 'Automatic rotation' },
+    ({ timeMs }) => (timeMs === undefined ? undefined : new Date(timeMs).toISOString()),
+  ],
+  min_decryption_version: [integer, ({ minDecryptionVersion }) => minDecryptionVersion],
+  min_encryption_version: [integer, ({ minEncryptionVersion }) => minEncryptionVersion],
+});
+const nextTrim = shown<NonNullable<KeyView['nextTrim']>>({
+  time: [{ ...time, description: 'Not before this time' }, ({ timeMs }) => new Date(timeMs).toISOString()],
+  min_available_version: [integer, ({ minAvailableVersion }) => minAvailableVersion],
+});
+
 const version = object(
   { name: string, public_key: string, creation_time: time },
   { hybrid_public_key: string, certificate_chain: string },
@@ -38,6 +51,17 @@ const shownKey = shown<KeyView>({
   min_decryption_version: [integer, (key) => key.minDecryptionVersion],
   min_encryption_version: [integer, (key) => key.minEncryptionVersion],
   'min_mac_length?': [{ ...integer, description: 'Bytes' }, (key) => key.minMacLength],
+  keep_encryption_versions: [{ ...integer, description: '0 for no limit' }, (key) => key.keepEncryptionVersions],
+  keep_decryption_versions: [{ ...integer, description: '0 for no limit' }, (key) => key.keepDecryptionVersions],
+  trim_after: [{ ...integer, description: 'Seconds; 0 for never' }, (key) => key.trimAfterS],
+  'next_version?': [
+    { ...nextVersion.schema, description: 'The minimums once the next version may be used, if they move by themselves' },
+    (key) => key.nextVersion && nextVersion.json(key.nextVersion),
+  ],
+  'next_trim?': [
+    { ...nextTrim.schema, description: 'The next deletion of versions by `trim_after`' },
+    (key) => key.nextTrim && nextTrim.json(key.nextTrim),
+  ],
   supports_encryption: [boolean, (key) => key.supportsEncryption],
   supports_decryption: [boolean, (key) => key.supportsDecryption],
   supports_signing: [boolean, (key) => key.supportsSigning],

@@ -13,7 +13,15 @@ import {
   type Reply,
   text,
 } from '@transitd/http';
-import { cmacBytesMin, defaultKeyType, isKeyName, type KeyAnswer, keyTypeNames, type LongList } from '@transitd/transit-engine';
+import {
+  cmacBytesMin,
+  defaultKeyType,
+  isKeyName,
+  type KeyAnswer,
+  keptVersionsMax,
+  keyTypeNames,
+  type LongList,
+} from '@transitd/transit-engine';
 import { data, names, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
 import { type GatewayContext, inGateway, operationsOn, type Params, type Route } from '../operation/operation.ts';
@@ -166,6 +174,17 @@ const keySettings = {
   exportable: bool('Allow export of the key material; cannot be revoked'),
   allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
   auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
+  keep_encryption_versions: int(
+    'Versions that may encrypt and sign, counted from the newest usable one: each new version raises `min_encryption_version`; 0 for no limit',
+    { min: 0, max: keptVersionsMax },
+  ),
+  keep_decryption_versions: int(
+    'Versions that may decrypt and verify, counted from the newest usable one: each new version raises `min_decryption_version`; 0 for no limit',
+    { min: 0, max: keptVersionsMax },
+  ),
+  trim_after: duration(
+    'Delete versions permanently that have been below `min_decryption_version` for this time: at least one hour, or 0 for never',
+  ),
   min_mac_length: int('Bytes of the shortest CMAC that verifies without `mac_length`, for keys that make CMACs', {
     min: cmacBytesMin,
     max: wholeMacBytes,

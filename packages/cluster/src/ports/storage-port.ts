@@ -39,6 +39,8 @@ export interface Engine {
   readonly diskStalledMs: number;
   /** The longest time from the end of an active node until another one is elected, in ms. */
   readonly electedWithinMs: number;
+  /** Name of the attempt, of a restore or of a whole state from a primary, that made the records; undefined if they were never replaced. */
+  readonly restoredBy: string | undefined;
   /** The state of replication between clusters; undefined if this cluster never took part in it. */
   readonly replication: ReplicationState | undefined;
   /** The digest of the replicated records at this position; undefined while it is not known. */

@@ -64,11 +64,15 @@ export function KeyDetails({ mount, name }: { readonly mount: string; readonly n
 
 function Settings({ value: key }: { readonly value: Key }) {
   const yes = (holds: boolean): string => (holds ? 'yes' : 'no');
+  const kept = (versions: number): string => (versions === 0 ? 'no limit' : `the newest ${versions}`);
   const rows: readonly (readonly [string, string])[] = [
     ['Latest version', String(key.latest)],
     ['Oldest that decrypts', String(key.minDecryption)],
     ['Oldest that encrypts', key.minEncryption === 0 ? 'latest only' : String(key.minEncryption)],
     ['Rotates by itself', key.autoRotateS === 0 ? 'never' : `every ${duration(key.autoRotateS)}`],
+    ['Versions that encrypt', kept(key.keepEncryption)],
+    ['Versions that decrypt', kept(key.keepDecryption)],
+    ['Deletes old versions', key.trimAfterS === 0 ? 'never' : `after ${duration(key.trimAfterS)}`],
     ['Derived', yes(key.isDerived)],
     ['Imported', yes(key.isImported)],
     ['Exportable', yes(key.isExportable)],

@@ -18,6 +18,14 @@ export interface Key {
   /** 0: only the latest version encrypts and signs. */
   readonly minEncryption: number;
   readonly autoRotateS: number;
+  /** Versions that may encrypt and sign, or decrypt and verify; 0 for no limit. */
+  readonly keepEncryption: number;
+  readonly keepDecryption: number;
+  /** The minimums once the next version may be used. */
+  readonly nextMinDecryption: number;
+  readonly nextMinEncryption: number;
+  /** Seconds after which versions that no longer decrypt are deleted; 0 for never. */
+  readonly trimAfterS: number;
   readonly isDerived: boolean;
   readonly isDeletable: boolean;
   readonly isExportable: boolean;
@@ -39,14 +47,21 @@ export function keyIn(data: unknown): Key {
   }));
   const minAvailable = numberIn(key['min_available_version']);
   const minDecryption = numberIn(key['min_decryption_version']);
+  const minEncryption = numberIn(key['min_encryption_version']);
+  const next = objectIn(key['next_version']);
   return {
     name: textIn(key['name']),
     type: textIn(key['type']),
     latest: numberIn(key['latest_version']),
     minAvailable,
     minDecryption,
-    minEncryption: numberIn(key['min_encryption_version']),
+    minEncryption,
     autoRotateS: numberIn(key['auto_rotate_period']),
+    keepEncryption: numberIn(key['keep_encryption_versions']),
+    keepDecryption: numberIn(key['keep_decryption_versions']),
+    nextMinDecryption: Math.max(minDecryption, numberIn(next['min_decryption_version'])),
+    nextMinEncryption: Math.max(minEncryption, numberIn(next['min_encryption_version'])),
+    trimAfterS: numberIn(key['trim_after']),
     isDerived: flagIn(key['derived']),
     isDeletable: flagIn(key['deletion_allowed']),
     isExportable: flagIn(key['exportable']),

@@ -15,18 +15,22 @@ export interface Preview {
 
 const range = (first: number, last: number): string => (first === last ? `version ${first}` : `versions ${first} to ${last}`);
 
-/** The effect of a rotation. */
-export function rotationPreview({ latest, minEncryption }: Key): Preview {
+/** The effect of a rotation, and of the settings by which versions age. */
+export function rotationPreview(key: Key): Preview {
+  const { latest, minEncryption } = key;
   const next = latest + 1;
+  const changed = { latest: next, minDecryption: key.nextMinDecryption, minEncryption: key.nextMinEncryption };
   return {
     works: [
       `Version ${next} is created, and new ciphertexts, signatures and MACs use it.`,
-      'Everything made with earlier versions still decrypts and verifies, within the present minimums.',
+      'Everything made with earlier versions still decrypts and verifies, within the minimums.',
     ],
-    stops:
-      minEncryption === 0 && latest > 0
+    stops: [
+      ...(minEncryption === 0 && latest > 0
         ? [`Callers that request version ${latest} for encrypting or signing are refused: only the latest version may.`]
-        : [],
+        : silencedBy(key, changed)),
+      ...lostBy(key, changed),
+    ],
     refused: [],
     isFinal: true,
     deletes: false,
@@ -37,21 +41,29 @@ export function rotationPreview({ latest, minEncryption }: Key): Preview {
 export function minimumsPreview(key: Key, minDecryption: number, minEncryption: number): Preview {
   const changed = { latest: key.latest, minDecryption: Math.max(1, minDecryption), minEncryption };
   const all = key.versions.map(({ version }) => version);
-  const lost = all.filter((version) => useOf(version, key) !== 'nothing' && useOf(version, changed) === 'nothing');
-  const silenced = all.filter((version) => useOf(version, key) === 'encrypts' && useOf(version, changed) !== 'encrypts');
   const regained = all.filter((version) => useOf(version, key) === 'nothing' && useOf(version, changed) !== 'nothing');
   return {
     works: regained.length === 0 ? [] : [`Ciphertexts, signatures and MACs of ${spanOf(regained)} work again.`],
-    stops: [
-      ...(lost.length === 0
-        ? []
-        : [`Ciphertexts of ${spanOf(lost)} no longer decrypt; their signatures and MACs no longer verify.`]),
-      ...(silenced.length === 0 ? [] : [`${capital(spanOf(silenced))} can no longer be requested for encrypting or signing.`]),
-    ],
+    stops: [...lostBy(key, changed), ...silencedBy(key, changed)],
     refused: minimumFaults(key, changed),
     isFinal: false,
     deletes: false,
   };
+}
+
+type Minimums = Parameters<typeof useOf>[1];
+
+function lostBy(key: Key, changed: Minimums): readonly string[] {
+  const all = key.versions.map(({ version }) => version);
+  const lost = all.filter((version) => useOf(version, key) !== 'nothing' && useOf(version, changed) === 'nothing');
+  if (lost.length === 0) return [];
+  return [`Ciphertexts of ${spanOf(lost)} no longer decrypt; their signatures and MACs no longer verify.`];
+}
+
+function silencedBy(key: Key, changed: Minimums): readonly string[] {
+  const all = key.versions.map(({ version }) => version);
+  const silenced = all.filter((version) => useOf(version, key) === 'encrypts' && useOf(version, changed) !== 'encrypts');
+  return silenced.length === 0 ? [] : [`${capital(spanOf(silenced))} can no longer be requested for encrypting or signing.`];
 }
 
 /** The effect of deleting old versions. */

@@ -70,7 +70,7 @@ export class NodeClock implements RecordClock, ClockDisputes {
       this.#log.error(
         { deviation_s: deviationS },
         'the wall clock deviates from the monotonic clock: check the time of this machine. Until it agrees again, for an hour at most, ' +
-          'no expired token is deleted and no key is rotated by time',
+          'no expired token is deleted and no key is rotated or trimmed by time',
       );
     else if (change === 'returned') this.#log.info('the wall clock agrees with the monotonic clock again: it is trusted');
     else this.#log.warn('the wall clock has differed for an hour: its time is trusted from now on');

@@ -112,6 +112,10 @@ export class EtcdEngine implements OutsideEngine {
     return this.#clock.jumpedMs();
   }
 
+  get restoredBy(): string | undefined {
+    return this.#etcd.restoredBy;
+  }
+
   get featureLevel(): FeatureLevel {
     return this.#etcd.featureLevel;
   }

@@ -159,6 +159,10 @@ export class RaftEngine implements Storage {
     return this.driver.diskStalledMs;
   }
 
+  get restoredBy(): string | undefined {
+    return this.machine.restoredBy;
+  }
+
   get replication(): ReplicationState | undefined {
     return this.machine.replication;
   }

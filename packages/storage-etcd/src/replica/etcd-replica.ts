@@ -227,6 +227,11 @@ export class EtcdReplica implements Replica {
     return (await this.#newest()).marker?.modRevision ?? 0;
   }
 
+  /** Name of the restore attempt that made this state; undefined if it was never replaced. */
+  get restoredBy(): string | undefined {
+    return this.#feed.copy.restoredBy;
+  }
+
   /** The level of the cluster. */
   get featureLevel(): FeatureLevel {
     return this.#feed.copy.level.level;

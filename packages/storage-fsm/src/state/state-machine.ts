@@ -224,6 +224,11 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     return this.#records.paths(query);
   }
 
+  /** Name of the attempt, of a restore or of a whole state from a primary, that made this state; undefined if it was never replaced. */
+  get restoredBy(): string | undefined {
+    return this.#records.spaces.live;
+  }
+
   /** Name of the restore attempt that is being staged, if any. */
   get restoring(): string | undefined {
     return this.#records.spaces.attempt?.id;

@@ -16,7 +16,12 @@ export class ChangeQueue {
    * @throws TransitError `too_many_conflicts`, and whatever `change` throws
    */
   run<T>(name: string, change: () => Promise<T | undefined>): Promise<T> {
-    return this.#locks.run(name, () => untilCommitted(name, change));
+    return this.exclusively(name, () => untilCommitted(name, change));
+  }
+
+  /** Runs `change` once, after the earlier changes of the key. @throws whatever `change` throws */
+  exclusively<T>(name: string, change: () => Promise<T>): Promise<T> {
+    return this.#locks.run(name, change);
   }
 }
 

@@ -1,12 +1,13 @@
 import { blockBytes, cmacBytesMin } from '../algorithms/cmac.ts';
 import { TransitError } from '../values/errors.ts';
+import { aged, agingOf, agingSettings, checkAging, checkRequestedMinimums } from './aging.ts';
 import { changed, checkAutoRotatePeriod, checkRotatesByItself, type KeyChange, type StoredKey } from './key.ts';
-import { type KeyRecord, usableVersion } from './key-record.ts';
+import { type AgingSettings, type KeyRecord, usableVersion } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import type { Paths } from './paths.ts';
 
 /** Settings to change. An absent field keeps its value. */
-export interface ConfigureKeyRequest {
+export interface ConfigureKeyRequest extends Partial<Settings<AgingSettings>> {
   readonly minDecryptionVersion?: number | undefined;
   readonly minEncryptionVersion?: number | undefined;
   readonly deletionAllowed?: boolean | undefined;
@@ -18,8 +19,10 @@ export interface ConfigureKeyRequest {
   readonly minMacLength?: number | undefined;
 }
 
-/** @throws TransitError `invalid_request`, and then changes nothing */
-export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKeyRequest): KeyChange {
+type Settings<T> = { readonly [Name in keyof T]: T[Name] | undefined };
+
+/** @param utcMs - as in {@link aged} @throws TransitError `invalid_request`, and then changes nothing */
+export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKeyRequest, utcMs: number): KeyChange {
   const { record } = key;
   checkVersionBound('decryption', request.minDecryptionVersion, record);
   checkVersionBound('encryption', request.minEncryptionVersion, record);
@@ -27,8 +30,17 @@ export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKey
   const type = keyType(record.type);
   checkRotatesByItself(type, request.autoRotatePeriodS ?? 0);
   if (request.minMacLength !== undefined) checkMinMacLength(type, request.minMacLength);
-  const configured = {
-    ...record,
+  const before = agingSettings(record);
+  const settings = {
+    keepEncryptionVersions: request.keepEncryptionVersions ?? before.keepEncryptionVersions,
+    keepDecryptionVersions: request.keepDecryptionVersions ?? before.keepDecryptionVersions,
+    trimAfterS: request.trimAfterS ?? before.trimAfterS,
+  };
+  checkAging(type, settings);
+  const { aging: _, ...ageless } = record;
+  const aging = agingOf(record, settings);
+  const byHand = {
+    ...(aging === undefined ? ageless : { ...record, aging }),
     minDecryptionVersion: Math.max(request.minDecryptionVersion ?? record.minDecryptionVersion, 1),
     minEncryptionVersion: request.minEncryptionVersion ?? record.minEncryptionVersion,
     deletionAllowed: request.deletionAllowed ?? record.deletionAllowed,
@@ -37,9 +49,19 @@ export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKey
     autoRotatePeriodS: request.autoRotatePeriodS ?? record.autoRotatePeriodS,
     minMacLength: request.minMacLength ?? record.minMacLength,
   };
-  checkMinimums(configured);
-  return changed(paths, key, configured, configurationWarnings(record, request));
+  checkMinimums(byHand);
+  checkRequestedMinimums(byHand, request);
+  const configured = aged(byHand, utcMs);
+  return changed(paths, key, configured, [...configurationWarnings(record, request), ...agingWarnings(byHand, configured)]);
 }
+
+/** Returns a warning for each minimum that the settings have moved at once. */
+const agingWarnings = (byHand: KeyRecord, { minDecryptionVersion, minEncryptionVersion }: KeyRecord): string[] => [
+  ...(minDecryptionVersion > byHand.minDecryptionVersion
+    ? [`min_decryption_version is now ${minDecryptionVersion}: older versions no longer decrypt or verify`]
+    : []),
+  ...(minEncryptionVersion > byHand.minEncryptionVersion ? [`min_encryption_version is now ${minEncryptionVersion}`] : []),
+];
 
 function checkVersionBound(kind: 'decryption' | 'encryption', version: number | undefined, record: KeyRecord): void {
   const latestVersion = usableVersion(record);

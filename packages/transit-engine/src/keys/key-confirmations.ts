@@ -1,3 +1,4 @@
+import type { RecordClock } from '@transitd/process';
 import { pagesBelow, type Store, StoreError } from '@transitd/storage-fsm';
 import { TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
@@ -36,6 +37,7 @@ export interface KeyConfirmationParts {
   readonly keys: KeyCache;
   readonly changes: ChangeQueue;
   readonly secondaries: SecondaryConfirmation;
+  readonly clock: RecordClock;
 }
 
 /**
@@ -117,7 +119,7 @@ export class KeyConfirmations {
 
   /** Removes the mark of a key, unless the key has got newer material since the entry with this index. */
   #use(name: string, index: number): Promise<true> {
-    const { store, paths, keys, changes } = this.#parts;
+    const { store, paths, keys, changes, clock } = this.#parts;
     const path = paths.unconfirmed + name;
     return changes.run(name, async () => {
       if ((await store.get(path))?.revision !== index) return true;
@@ -126,7 +128,7 @@ export class KeyConfirmations {
         await store.commit({ conditions: [{ path, revision: index }], writes: [{ path, value: null }] });
         return true;
       }
-      const { record, transaction } = confirmKey(paths, key, index);
+      const { record, transaction } = confirmKey(paths, key, index, clock.utcMs());
       const versions = await visibleVersions(store, paths, record);
       const used = await keys.keepChanged({ name, record }, versions, () => commitAndWipe(store, transaction));
       return used && true;

@@ -35,6 +35,8 @@ export interface KeyRecord {
   readonly minEncryptionVersion: number;
   /** Lower versions were deleted; 0 until the key is trimmed. Never above the other two minimums. */
   readonly minAvailableVersion: number;
+  /** How the minimums move by themselves. Absent: they do not. */
+  readonly aging?: Aging;
   /**
    * The newest version that the secondary clusters are known to have, 0 for none; newer ones may not be used yet. Absent: all versions may
    * be used.
@@ -44,6 +46,27 @@ export interface KeyRecord {
   readonly backup?: Occasion;
   /** The restore that made this key. */
   readonly restore?: Occasion;
+}
+
+/** Settings by which the versions of a key age. 0 turns each off. */
+export interface AgingSettings {
+  /** Versions that may encrypt and sign, counted down from the newest usable one. */
+  readonly keepEncryptionVersions: number;
+  /** Versions that may decrypt and verify, counted likewise. */
+  readonly keepDecryptionVersions: number;
+  /** Seconds after which a version below `minDecryptionVersion` is deleted. */
+  readonly trimAfterS: number;
+}
+
+/** @property retired - both members ascend; only with `trimAfterS`, otherwise empty */
+export interface Aging extends AgingSettings {
+  readonly retired: readonly Retired[];
+}
+
+/** The versions below `below`, and not below that of the entry before, are below `minDecryptionVersion` since then (Unix milliseconds). */
+export interface Retired {
+  readonly below: number;
+  readonly sinceMs: number;
 }
 
 /** How derived keys derive the key of a context. Only restored keys use the counter mode. */
@@ -71,9 +94,9 @@ export function latestUsable(record: KeyRecord): number {
 
 const formatVersion = 1;
 
-const fieldTypes: Readonly<
-  Record<Exclude<keyof KeyRecord, 'confirmedVersion' | 'backup' | 'restore'>, 'string' | 'boolean' | 'number'>
-> = {
+type OptionalField = 'aging' | 'confirmedVersion' | 'backup' | 'restore';
+
+const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, OptionalField>, 'string' | 'boolean' | 'number'>> = {
   id: 'string',
   type: 'string',
   derived: 'boolean',
@@ -96,7 +119,8 @@ const fieldTypes: Readonly<
 };
 
 /** Whether a key record has this field. Stored records may have further fields, written by later versions of this program. */
-export const isKeyField = (name: string): boolean => Object.hasOwn(fieldTypes, name) || name === 'backup' || name === 'restore';
+export const isKeyField = (name: string): boolean =>
+  Object.hasOwn(fieldTypes, name) || ['aging', 'backup', 'restore'].includes(name);
 
 /** Encodes JSON in UTF-8 with a format number. It contains no key material. */
 export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
@@ -120,10 +144,22 @@ function isKeyRecord(record: object): record is KeyRecord {
     ['hkdf_sha256', 'hmac-sha256-counter'].includes(String(fields.get('kdf'))) &&
     [-1, 1, 2].includes(Number(fields.get('convergentVersion'))) &&
     ['number', 'undefined'].includes(typeof fields.get('confirmedVersion')) &&
+    isAging(fields.get('aging')) &&
     isOccasion(fields.get('backup')) &&
     isOccasion(fields.get('restore'))
   );
 }
+
+const isAging = (value: unknown): boolean => {
+  if (value === undefined) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const { keepEncryptionVersions, keepDecryptionVersions, trimAfterS, retired } = value as Partial<Record<keyof Aging, unknown>>;
+  return (
+    [keepEncryptionVersions, keepDecryptionVersions, trimAfterS].every((number) => Number.isSafeInteger(number)) &&
+    Array.isArray(retired) &&
+    retired.every((each) => Number.isSafeInteger(each?.below) && Number.isSafeInteger(each?.sinceMs))
+  );
+};
 
 const isOccasion = (value: unknown): boolean =>
   value === undefined ||

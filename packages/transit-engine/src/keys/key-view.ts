@@ -1,6 +1,8 @@
 import { uuidText } from '../formats/uuid.ts';
 import { publicPemOf } from '../key-pairs/key-formats.ts';
-import { type Kdf, type KeyRecord, usableVersion } from './key-record.ts';
+import { afterNextVersion, agingSettings, nextTrim } from './aging.ts';
+import { rotationDueMs } from './due.ts';
+import { type AgingSettings, type Kdf, type KeyRecord, usableVersion } from './key-record.ts';
 import { keyType, type TypeParameters } from './key-type.ts';
 import type { VersionRecord } from './version-record.ts';
 
@@ -26,9 +28,10 @@ export interface PairView {
 /** The readable part of a key, without key material. */
 export interface KeyView
   extends Omit<
-    KeyRecord,
-    'id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs' | 'confirmedVersion' | 'minMacLength'
-  > {
+      KeyRecord,
+      'id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs' | 'confirmedVersion' | 'minMacLength' | 'aging'
+    >,
+    AgingSettings {
   readonly name: string;
   /** Index of the log entry that last wrote the key. */
   readonly revision: number;
@@ -45,6 +48,14 @@ export interface KeyView
   readonly convergentEncryptionVersion?: -1 | 1 | 2;
   /** Present on keys that make CMACs only. */
   readonly minMacLength?: number;
+  /** The minimums once the next version may be used, and the time of its automatic rotation. Present if they move by themselves. */
+  readonly nextVersion?: {
+    readonly timeMs?: number;
+    readonly minDecryptionVersion: number;
+    readonly minEncryptionVersion: number;
+  };
+  /** The next deletion by `trimAfterS`: its earliest time, and the oldest version that it leaves. Absent if none is due. */
+  readonly nextTrim?: { readonly timeMs: number; readonly minAvailableVersion: number };
   /** The latest version that may be used; 0 if none may be used yet. */
   readonly latestVersion: number;
   /** The versions from `minDecryptionVersion` to the latest that may be used, ascending. */
@@ -55,11 +66,13 @@ export function keyView(
   { name, record, revision }: { name: string; record: KeyRecord; revision: number },
   versions: readonly VersionView[],
 ): KeyView {
-  const { id, convergent, kdf, convergentVersion, latestCreatedMs, confirmedVersion, minMacLength, ...settings } = record;
+  const { id, convergent, kdf, convergentVersion, latestCreatedMs, confirmedVersion, minMacLength, aging, ...settings } = record;
+  const [rotationMs, nextMinimums, trim] = [rotationDueMs(record), afterNextVersion(record), nextTrim(record)];
   const latestVersion = usableVersion(record);
   const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation, api, cmac } = keyType(record.type);
   return {
     ...settings,
+    ...agingSettings(record),
     ...(api && { type: api.type, parameters: api.parameters }),
     latestVersion,
     name,
@@ -71,6 +84,8 @@ export function keyView(
     ...(record.derived && { kdf, convergentEncryption: convergent }),
     ...(convergent && { convergentEncryptionVersion: convergentVersion }),
     ...(cmac && { minMacLength }),
+    ...(nextMinimums && { nextVersion: { ...(rotationMs !== undefined && { timeMs: rotationMs }), ...nextMinimums } }),
+    ...(trim && { nextTrim: trim }),
     versions: confirmedVersion === undefined ? versions : versions.filter(({ version }) => version <= latestVersion),
   };
 }

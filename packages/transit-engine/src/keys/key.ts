@@ -2,7 +2,8 @@ import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
 import { blockBytes } from '../algorithms/cmac.ts';
 import type { ManagedKeyReference } from '../managed/provider.ts';
 import { permissionDenied, TransitError } from '../values/errors.ts';
-import { dueWrites } from './auto-rotation.ts';
+import { aged, trimmedAt, withoutTrimmed } from './aging.ts';
+import { dueWrites } from './due.ts';
 import { encodeKeyRecord, type KeyRecord, usableVersion } from './key-record.ts';
 import { apiNameOf, fitsType, type KeyType, keyType, requestedType, type TypeRequest } from './key-type.ts';
 import { type VersionView, versionView } from './key-view.ts';
@@ -138,19 +139,26 @@ export const heldBack = <K extends { readonly record: KeyRecord }>(key: K): K =>
   record: { ...key.record, confirmedVersion: usableVersion(key.record) },
 });
 
-/** Lets all versions of a key be used. @param noteRevision - of the key's entry in the index of unconfirmed keys */
+/**
+ * Lets all versions of a key be used, and moves its minimums to them.
+ * @param noteRevision - of the key's entry in the index of unconfirmed keys
+ * @param utcMs - as in {@link aged}
+ */
 export function confirmKey(
   paths: Paths,
   key: StoredKey,
   noteRevision: number,
+  utcMs: number,
 ): { readonly record: KeyRecord; readonly transaction: Transaction } {
-  const { confirmedVersion: _, ...record } = key.record;
+  const { confirmedVersion: _, ...confirmed } = key.record;
+  const record = aged(confirmed, utcMs);
   const path = paths.unconfirmed + key.name;
   const transaction = {
     conditions: [unchanged(paths, key), { path, revision: noteRevision }],
     writes: [
       { path: paths.key(key.name), value: encodeKeyRecord(record) },
       { path, value: null },
+      ...dueWrites(paths, key.name, { before: key.record, after: record }),
     ],
   };
   return { record, transaction };
@@ -187,12 +195,14 @@ const agrees = <T>(requested: T | undefined, present: T): boolean => requested =
 /**
  * Adds a new latest version. Afterwards no version can be imported into the key. The number of written records does not depend on the
  * number of versions.
+ * @param utcMs - as in {@link aged}
  * @throws TransitError `invalid_request`
  */
-export function rotateKey(paths: Paths, key: StoredKey, fresh: FreshVersion): KeyChange {
+export function rotateKey(paths: Paths, key: StoredKey, fresh: FreshVersion, utcMs: number): KeyChange {
   const { imported, allowRotation } = key.record;
   if (imported && !allowRotation) throw new TransitError('invalid_request', `imported key ${key.name} does not allow rotation`);
-  return addVersion(paths, key, { ...key.record, imported: false }, { ...fresh, ...convergenceOfNewVersions(key.record) });
+  const version = { ...fresh, ...convergenceOfNewVersions(key.record) };
+  return addVersion(paths, key, { ...key.record, imported: false }, version, utcMs);
 }
 
 /**
@@ -202,9 +212,9 @@ export function rotateKey(paths: Paths, key: StoredKey, fresh: FreshVersion): Ke
 const convergenceOfNewVersions = ({ convergent, convergentVersion, kdf }: KeyRecord): Pick<FreshVersion, 'convergentVersion'> =>
   convergent && convergentVersion === 2 && kdf === 'hkdf_sha256' ? { convergentVersion: 3 } : {};
 
-/** Returns the key with the settings of `record` and `fresh` as its latest version. */
-export function addVersion(paths: Paths, key: StoredKey, record: KeyRecord, fresh: FreshVersion): KeyChange {
-  const next = { ...record, latestVersion: record.latestVersion + 1, latestCreatedMs: fresh.createdMs };
+/** Returns the key with the settings of `record` and `fresh` as its latest version. @param utcMs - as in {@link aged} */
+export function addVersion(paths: Paths, key: StoredKey, record: KeyRecord, fresh: FreshVersion, utcMs: number): KeyChange {
+  const next = aged({ ...record, latestVersion: record.latestVersion + 1, latestCreatedMs: fresh.createdMs }, utcMs);
   const newVersion = versionView(next, { ...fresh, version: next.latestVersion });
   return { record: next, newVersion, transaction: withNewVersion(paths, key, next, fresh), warnings: [] };
 }
@@ -248,12 +258,26 @@ export function trimKey(paths: Paths, key: StoredKey, minAvailableVersion: numbe
   if (minAvailableVersion === undefined) throw new TransitError('invalid_request', 'missing min_available_version');
   const fault = trimFault(record, minAvailableVersion);
   if (fault !== undefined) throw new TransitError('invalid_request', fault);
+  return trimmed(paths, key, record, minAvailableVersion);
+}
+
+/**
+ * Deletes the versions that have been below the minimum for as long as `trim_after` says.
+ * @param dueMs - the time by the earlier clock
+ * @param utcMs - as in {@link aged}
+ */
+export function trimAged(paths: Paths, key: StoredKey, { dueMs, utcMs }: { dueMs: number; utcMs: number }): KeyChange {
+  const record = aged(key.record, utcMs);
+  return trimmed(paths, key, record, trimmedAt(record, dueMs) ?? record.minAvailableVersion);
+}
+
+function trimmed(paths: Paths, key: StoredKey, record: KeyRecord, minAvailableVersion: number): KeyChange {
   const firstVersion = Math.max(record.minAvailableVersion, 1);
   const deletions = Array.from({ length: Math.min(minAvailableVersion - firstVersion, versionsPerTrimMax) }, (_, i) => ({
     path: paths.version({ keyId: record.id, version: firstVersion + i }),
     value: null,
   }));
-  return changed(paths, key, { ...record, minAvailableVersion }, [], deletions);
+  return changed(paths, key, withoutTrimmed(record, minAvailableVersion), [], deletions);
 }
 
 /**

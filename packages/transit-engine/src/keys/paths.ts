@@ -16,11 +16,19 @@ export interface VersionPlace {
   readonly version: number;
 }
 
-/** An entry in the index of due rotations. */
+/** An entry in an index of keys by the time at which something is due. */
 export interface DuePlace {
   /** Unix milliseconds. */
   readonly dueMs: number;
   readonly name: string;
+}
+
+/** An index of keys by the time at which something is due: its paths sort by time. */
+export interface DueIndex {
+  /** Prefix of all entries. The due time follows, then the name. */
+  readonly prefix: string;
+  path(place: DuePlace): string;
+  parse(path: string): DuePlace;
 }
 
 /** The paths of one mount's records. */
@@ -36,14 +44,14 @@ export interface Paths {
   /** Written to apply the cache configuration on every node. */
   readonly cacheReload: string;
   readonly wrappingKey: string;
-  /** Prefix of the index of automatic rotations. The due time follows, then the name. */
-  readonly due: string;
+  /** Automatic rotations. */
+  readonly rotations: DueIndex;
+  /** Removals of versions by `trim_after`. */
+  readonly trims: DueIndex;
   /** Prefix of the index of keys with versions that the secondary clusters have not confirmed. The name follows. */
   readonly unconfirmed: string;
   /** The record of a key's uses. */
   usage(name: string): string;
-  dueAt(place: DuePlace): string;
-  parseDue(path: string): DuePlace;
   key(name: string): string;
   /** Prefix of the version records of one key, which sort by version. */
   versionsOf(keyId: string): string;
@@ -56,12 +64,13 @@ export interface Paths {
 /**
  * Returns the paths of a mount. One record per key, `transit/<mount id>/key/<name>`, and one per key version,
  * `transit/<mount id>/ver/<key id>/<version>`, so that cost does not grow with history. Versions have ten digits, so that they sort in
- * numeric order. Keys with automatic rotation have an entry `transit/<mount id>/due/<time>/<name>`, so that due keys are found without
- * reading the others; so are keys with unconfirmed versions, which have an entry `transit/<mount id>/unconfirmed/<name>`.
+ * numeric order. Keys with automatic rotation have an entry `transit/<mount id>/due/<time>/<name>`, keys of which versions will be deleted
+ * `transit/<mount id>/trim/<time>/<name>`, so that due keys are found without reading the others; so are keys with unconfirmed versions,
+ * which have an entry `transit/<mount id>/unconfirmed/<name>`.
  */
 export function pathsOf(mountId: string): Paths {
   const mount = `transit/${mountId}/`;
-  const [keys, versions, due, unconfirmed] = [`${mount}key/`, `${mount}ver/`, `${mount}due/`, `${mount}unconfirmed/`];
+  const [keys, versions, unconfirmed] = [`${mount}key/`, `${mount}ver/`, `${mount}unconfirmed/`];
   const versionsOf = (keyId: string): string => `${versions}${keyId}/`;
   return {
     mount,
@@ -71,14 +80,10 @@ export function pathsOf(mountId: string): Paths {
     cacheConfig: `${mount}config/cache`,
     cacheReload: `${mount}config/cache-reload`,
     wrappingKey: `${mount}wrapping-key`,
-    due,
+    rotations: dueIndex(`${mount}due/`),
+    trims: dueIndex(`${mount}trim/`),
     unconfirmed,
     usage: (name) => `${mount}usage/${name}`,
-    dueAt: ({ dueMs, name }) => `${due}${String(dueMs).padStart(timeDigits, '0')}/${name}`,
-    parseDue(path) {
-      const [dueMs = '', name = ''] = path.slice(due.length).split('/');
-      return { dueMs: Number(dueMs), name };
-    },
     key: (name) => keys + name,
     versionsOf,
     version: ({ keyId, version }) => versionsOf(keyId) + String(version).padStart(versionDigits, '0'),
@@ -89,3 +94,12 @@ export function pathsOf(mountId: string): Paths {
     },
   };
 }
+
+const dueIndex = (prefix: string): DueIndex => ({
+  prefix,
+  path: ({ dueMs, name }) => `${prefix}${String(dueMs).padStart(timeDigits, '0')}/${name}`,
+  parse(path) {
+    const [dueMs = '', name = ''] = path.slice(prefix.length).split('/');
+    return { dueMs: Number(dueMs), name };
+  },
+});

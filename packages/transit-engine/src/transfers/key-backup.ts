@@ -1,4 +1,5 @@
 import { TimeSlice } from '@transitd/event-loop';
+import { agingSettings, checkAging } from '../keys/aging.ts';
 import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from '../keys/key.ts';
 import { checkMinimums, checkMinMacLength } from '../keys/key-config.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
@@ -45,6 +46,7 @@ export async function checkBackup({ name, record, versions }: KeyBackup): Promis
   checkMinimums(record);
   checkAutoRotatePeriod(record.autoRotatePeriodS);
   checkRotatesByItself(type, record.autoRotatePeriodS);
+  checkAging(type, agingSettings(record));
   checkMinMacLength(type, record.minMacLength);
   checkDerivation(record);
   if (record.convergent && !record.derived) throw invalidBackup('convergent encryption requires derivation to be enabled');

@@ -132,7 +132,7 @@ export class KeyTransfers {
       const record: KeyRecord = { ...key.record, keySize: sizeOf(key.type, given.material) };
       return await withFreshVersion(
         { record, nowMs: clock.dueMs(), given },
-        (fresh) => addVersion(paths, key, record, fresh).transaction,
+        (fresh) => addVersion(paths, key, record, fresh, clock.utcMs()).transaction,
       );
     } finally {
       given.material.fill(0);
@@ -223,7 +223,7 @@ export class KeyTransfers {
       return await this.#making(name, async (isHeld) => {
         const existing = await keys.key(name);
         if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);
-        const at = { nowMs: clock.dueMs(), isHeld };
+        const at = { nowMs: clock.dueMs(), utcMs: clock.utcMs(), isHeld };
         return (await restoreKey(store, paths, existing ?? { name, revision: 0 }, whole, at)) ? [] : undefined;
       });
     } finally {
@@ -245,7 +245,8 @@ export class KeyTransfers {
     try {
       return await this.#making(name, async (isHeld) => {
         if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', 'a key of this name already exists');
-        return (await restoreKey(store, paths, { name, revision: 0 }, whole, { nowMs: clock.dueMs(), isHeld })) ? [] : undefined;
+        const at = { nowMs: clock.dueMs(), utcMs: clock.utcMs(), isHeld };
+        return (await restoreKey(store, paths, { name, revision: 0 }, whole, at)) ? [] : undefined;
       });
     } finally {
       wipeSecrets(whole.versions);

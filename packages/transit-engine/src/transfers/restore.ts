@@ -1,5 +1,6 @@
 import type { Store, Transaction } from '@transitd/storage-fsm';
-import { dueWrites } from '../keys/auto-rotation.ts';
+import { aged, agingOf, agingSettings } from '../keys/aging.ts';
+import { dueWrites } from '../keys/due.ts';
 import { type StoredKey, unconfirmedWrites } from '../keys/key.ts';
 import { encodeKeyRecord, type KeyRecord } from '../keys/key-record.ts';
 import { newKeyId, newRecord } from '../keys/new-version.ts';
@@ -16,6 +17,7 @@ const versionsPerTransaction = 1000;
  * unreachable, and after a failure the sweep deletes them. If the sweep deletes versions of a restore in progress, it deletes the lowest
  * version first, and the last transaction conflicts.
  * @param replaced - the existing key, or its absence; if this has changed by the end, the key is not restored
+ * @param utcMs - as in `aged`
  * @param isHeld - see {@link newRecord}
  * @returns whether the key was restored; if not, something changed in the meantime
  */
@@ -23,17 +25,20 @@ export async function restoreKey(
   store: Store,
   paths: Paths,
   replaced: Pick<StoredKey, 'name' | 'revision'> & { readonly record?: KeyRecord },
-  { record: settings, versions }: KeyBackup,
-  { nowMs, isHeld }: { readonly nowMs: number; readonly isHeld: boolean },
+  { record: { aging: before, ...settings }, versions }: KeyBackup,
+  { nowMs, utcMs, isHeld }: { readonly nowMs: number; readonly utcMs: number; readonly isHeld: boolean },
 ): Promise<boolean> {
   const { name } = replaced;
+  // The time of old versions begins anew: they may be the reason for the restore.
+  const aging = agingOf({}, agingSettings({ ...(before && { aging: before }) }));
   const restored: KeyRecord = {
     ...settings,
+    ...(aging && { aging }),
     id: newKeyId(),
     latestCreatedMs: Math.min(settings.latestCreatedMs, nowMs),
     restore: { timeMs: nowMs, version: settings.latestVersion },
   };
-  const record = newRecord(restored, isHeld);
+  const record = aged(newRecord(restored, isHeld), utcMs);
   let firstRevision = 0;
   for (let at = 0; at < versions.length; at += versionsPerTransaction) {
     // A creation time in the future would postpone automatic rotation, possibly forever.

@@ -7,8 +7,8 @@ const hourMs = 3_600_000;
 
 const dueIn = async (store: Store) =>
   Object.keys(await everything(store))
-    .filter((path) => path.startsWith(paths.due))
-    .map((path) => paths.parseDue(path));
+    .filter((path) => path.startsWith(paths.rotations.prefix))
+    .map((path) => paths.rotations.parse(path));
 
 describe('automatic rotation', () => {
   it('rotates only due keys, and starts a new period', async () => {
@@ -21,11 +21,11 @@ describe('automatic rotation', () => {
       { dueMs: startMs + 24 * hourMs, name: 'daily' },
     ]);
     clock.nowMs = startMs + hourMs - 1;
-    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 0, failed: [] });
+    expect(await engine.rotateDue(10)).to.deep.equal({ done: 0, failed: [] });
     clock.nowMs = startMs + 5 * hourMs;
     const { ciphertext } = await encryptOne(engine, 'hourly', { plaintext: fox });
-    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 1, failed: [] });
-    expect(await engine.rotateDue(10), 'once, however many periods have passed').to.deep.equal({ rotated: 0, failed: [] });
+    expect(await engine.rotateDue(10)).to.deep.equal({ done: 1, failed: [] });
+    expect(await engine.rotateDue(10), 'once, however many periods have passed').to.deep.equal({ done: 0, failed: [] });
     expect((await engine.readKey('hourly')).latestVersion).to.equal(2);
     expect((await engine.readKey('daily')).latestVersion).to.equal(1);
     expect((await dueIn(store))[0]).to.deep.equal({ dueMs: startMs + 6 * hourMs, name: 'hourly' });
@@ -50,7 +50,7 @@ describe('automatic rotation', () => {
     const { engine, clock } = newEngine();
     for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) await engine.createKey(type, { type, autoRotatePeriodS: 3600 });
     clock.nowMs += hourMs;
-    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 3, failed: [] });
+    expect(await engine.rotateDue(10)).to.deep.equal({ done: 3, failed: [] });
     for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) {
       expect(await engine.signing.sign(type, { input: fox })).to.include({ keyVersion: 2 });
       const shown = (await engine.readKey(type)).versions.map(({ pair }) => pair?.publicKey);
@@ -64,7 +64,7 @@ describe('automatic rotation', () => {
     for (const name of ['a', 'b', 'c']) await nodes[0]?.engine.createKey(name, { autoRotatePeriodS: 3600 });
     for (const { clock } of nodes) clock.nowMs += 2 * hourMs;
     const outcomes = await Promise.all(nodes.map(({ engine }) => engine.rotateDue(10)));
-    expect(outcomes.reduce((sum, { rotated }) => sum + rotated, 0)).to.equal(3);
+    expect(outcomes.reduce((sum, { done }) => sum + done, 0)).to.equal(3);
     for (const name of ['a', 'b', 'c']) expect((await storedKey(store, name)).latestVersion).to.equal(2);
   });
 
@@ -95,7 +95,7 @@ describe('automatic rotation', () => {
       versions.set(name, await rotate());
       return versions.get(name);
     });
-    expect(outcome.rotated).to.equal(1);
+    expect(outcome.done).to.equal(1);
     expect(outcome.failed.map(({ name, error }) => `${name}: ${error}`)).to.deep.equal(['refused: Error: not recorded']);
     expect([...versions]).to.deep.equal([
       ['a', 2],
@@ -111,7 +111,7 @@ describe('automatic rotation', () => {
     await engine.configureKey('fixed', { autoRotatePeriodS: 3600 });
     await engine.transfers.importKey('free', { ciphertext, allowRotation: true, autoRotatePeriodS: 3600 });
     clock.nowMs += 2 * hourMs;
-    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 1, failed: [] });
+    expect(await engine.rotateDue(10)).to.deep.equal({ done: 1, failed: [] });
     expect((await storedKey(store, 'fixed')).latestVersion).to.equal(1);
     expect((await storedKey(store, 'free')).latestVersion).to.equal(2);
   });
@@ -121,9 +121,9 @@ describe('automatic rotation', () => {
     for (const name of ['a', 'b', 'c', 'd']) await engine.createKey(name, { autoRotatePeriodS: 3600 });
     await store.commit({ conditions: [], writes: [{ path: paths.key('a'), value: Buffer.from('damaged') }] });
     clock.nowMs += hourMs;
-    for (const rotated of [2, 1]) {
+    for (const done of [2, 1]) {
       const outcome = await engine.rotateDue(2);
-      expect(outcome.rotated).to.equal(rotated);
+      expect(outcome.done).to.equal(done);
       expect(outcome.failed.map(({ name }) => name)).to.deep.equal(['a']);
       clock.nowMs += 10_000;
     }
@@ -168,10 +168,10 @@ describe('automatic rotation', () => {
       failing = true;
       clock.nowMs += hourMs;
       const result = await engine.rotateDue(10).then(
-        ({ rotated, failed }) => ({ rotated, failed: failed.map(({ name }) => name) }),
+        ({ done, failed }) => ({ done, failed: failed.map(({ name }) => name) }),
         (error: unknown) => (error instanceof StoreError ? error.code : error),
       );
-      expect(result).to.deep.equal(code === 'too_large' ? { rotated: 1, failed: ['a'] } : code);
+      expect(result).to.deep.equal(code === 'too_large' ? { done: 1, failed: ['a'] } : code);
     });
   }
 });

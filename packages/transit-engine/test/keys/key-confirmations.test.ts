@@ -208,14 +208,14 @@ describe('key material that secondary clusters must confirm', () => {
   it('of an automatic rotation does not hold up the other rotations', async () => {
     await createConfirmed({ autoRotatePeriodS: 3600 });
     nowMs += 3_600_000;
-    expect(await active.rotateDue(10)).to.deep.equal({ rotated: 1, failed: [] });
+    expect(await active.rotateDue(10)).to.deep.equal({ done: 1, failed: [] });
     expect(await versionsUsed()).to.deep.equal([1, 1]);
     nowMs += 3_600_000;
-    expect(await active.rotateDue(10)).to.deep.equal({ rotated: 0, failed: [] });
+    expect(await active.rotateDue(10)).to.deep.equal({ done: 0, failed: [] });
     secondaries.present = 'confirmed';
     await active.useConfirmed();
     expect(await versionsUsed()).to.deep.equal([2, 2]);
-    expect(await active.rotateDue(10)).to.deep.equal({ rotated: 1, failed: [] });
+    expect(await active.rotateDue(10)).to.deep.equal({ done: 1, failed: [] });
   });
 
   it('of an automatic rotation is asked for after the rotation was recorded, because the setting may have changed', async () => {

@@ -66,25 +66,25 @@ describe('configureKey', () => {
     { request: { autoRotatePeriodS: 300 }, message: 'auto rotate period must be 0 to disable or at least an hour' },
   ]) {
     it(`refuses ${JSON.stringify(request)} on ${JSON.stringify(fields)}: ${message}`, () => {
-      expect(() => configureKey(paths, keyWith(fields), request)).to.throw(TransitError, message);
+      expect(() => configureKey(paths, keyWith(fields), request, 5)).to.throw(TransitError, message);
     });
   }
 
   it('accepts minimums that are valid only together', () => {
     const key = keyWith({ minDecryptionVersion: 1, minEncryptionVersion: 1 });
-    const { record } = configureKey(paths, key, { minDecryptionVersion: 4, minEncryptionVersion: 4 });
+    const { record } = configureKey(paths, key, { minDecryptionVersion: 4, minEncryptionVersion: 4 }, 5);
     expect(record).to.include({ minDecryptionVersion: 4, minEncryptionVersion: 4 });
   });
 
   it('raises min_decryption_version 0 to 1, with a warning', () => {
-    const { record, warnings } = configureKey(paths, keyWith({ minDecryptionVersion: 2 }), { minDecryptionVersion: 0 });
+    const { record, warnings } = configureKey(paths, keyWith({ minDecryptionVersion: 2 }), { minDecryptionVersion: 0 }, 5);
     expect(record.minDecryptionVersion).to.equal(1);
     expect(warnings.join()).to.contain('starts at 1');
   });
 
   it('keeps a flag that cannot be turned off, with a warning', () => {
     const key = keyWith({ exportable: true, allowPlaintextBackup: true });
-    const { record, transaction, warnings } = configureKey(paths, key, { exportable: false, allowPlaintextBackup: false });
+    const { record, transaction, warnings } = configureKey(paths, key, { exportable: false, allowPlaintextBackup: false }, 5);
     expect(record).to.include({ exportable: true, allowPlaintextBackup: true });
     expect(transaction).to.equal(undefined);
     expect(warnings).to.have.lengthOf(2);
@@ -92,21 +92,21 @@ describe('configureKey', () => {
 
   it('keeps settings that are absent in the request', () => {
     const key = keyWith({ autoRotatePeriodS: 7200, deletionAllowed: true, exportable: true });
-    expect(configureKey(paths, key, { minDecryptionVersion: 2 }).record).to.deep.equal({
+    expect(configureKey(paths, key, { minDecryptionVersion: 2 }, 5).record).to.deep.equal({
       ...key.record,
       minDecryptionVersion: 2,
     });
   });
 
   it('writes nothing when nothing changes', () => {
-    expect(configureKey(paths, keyWith(), {}).transaction).to.equal(undefined);
+    expect(configureKey(paths, keyWith(), {}, 5).transaction).to.equal(undefined);
   });
 });
 
 describe('rotateKey', () => {
   it('writes two records, however many versions there are', () => {
     for (const latestVersion of [1, 10_000]) {
-      const { transaction } = rotateKey(paths, keyWith({ latestVersion }), fresh);
+      const { transaction } = rotateKey(paths, keyWith({ latestVersion }), fresh, 5);
       const version = paths.version({ keyId: 'ab', version: latestVersion + 1 });
       expect(transaction?.writes.map(({ path }) => path)).to.deep.equal([paths.key('k'), version]);
       expect(transaction?.conditions).to.deep.equal([
@@ -170,9 +170,9 @@ describe('the minimums of a key', () => {
         for (const request of changes) {
           const before = key.record;
           try {
-            if ('rotate' in request) key = { ...key, record: rotateKey(paths, key, fresh).record };
+            if ('rotate' in request) key = { ...key, record: rotateKey(paths, key, fresh, 5).record };
             else if ('trim' in request) key = { ...key, record: trimKey(paths, key, request.trim).record };
-            else key = { ...key, record: configureKey(paths, key, request).record };
+            else key = { ...key, record: configureKey(paths, key, request, 5).record };
           } catch (error) {
             if (!(error instanceof TransitError)) throw error;
           }

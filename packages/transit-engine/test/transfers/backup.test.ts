@@ -57,7 +57,7 @@ describe('backup and restore', () => {
     ).to.contain('too old');
     expect((await other.engine.rotateKey('copy')).key).to.include({ latestVersion: 4 });
     other.clock.nowMs += 7200_000;
-    expect(await other.engine.rotateDue(10)).to.deep.equal({ rotated: 1, failed: [] });
+    expect(await other.engine.rotateDue(10)).to.deep.equal({ done: 1, failed: [] });
   });
 
   for (const type of ['aes128-gcm96', 'chacha20-poly1305', 'hmac', 'aes256-cmac']) {
@@ -81,7 +81,7 @@ describe('backup and restore', () => {
     expect(await engine.readKey('k')).to.include({ latestVersion: 1, autoRotatePeriodS: 0 });
     expect(await decryptOne(engine, 'k', { ciphertext })).to.deep.equal({ plaintext: fox });
     expect(await engine.sweep(100)).to.include({ removed: 2 });
-    expect(Object.keys(await everything(store)).filter((path) => path.startsWith(paths.due))).to.deep.equal([]);
+    expect(Object.keys(await everything(store)).filter((path) => path.startsWith(paths.rotations.prefix))).to.deep.equal([]);
   });
 
   it('restore more versions than fit into one transaction, and start over if the sweep deleted some', async () => {

@@ -157,7 +157,7 @@ describe('a backup of a peer', () => {
     const backup = (await engine.transfers.backupKey('old')).toString('base64');
     await engine.transfers.restoreKey({ backup, name: 'again' });
     clock.nowMs += 2 * hourMs;
-    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 2, failed: [] });
+    expect(await engine.rotateDue(10)).to.deep.equal({ done: 2, failed: [] });
   });
 
   for (const [policy, because] of [

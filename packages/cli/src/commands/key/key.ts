@@ -37,6 +37,9 @@ interface ConfigOptions extends Mounted {
   readonly exportable?: true;
   readonly allowPlaintextBackup?: true;
   readonly autoRotatePeriod?: string;
+  readonly keepEncryptionVersions?: number;
+  readonly keepDecryptionVersions?: number;
+  readonly trimAfter?: string;
   readonly minMacLength?: number;
 }
 
@@ -134,6 +137,17 @@ function changeCommands(key: Command, { serverAction }: Runner): void {
     .option('--exportable', 'allow export of the key material; cannot be undone')
     .option('--allow-plaintext-backup', 'allow backups that contain the key material in plaintext; cannot be undone')
     .option('--auto-rotate-period <duration>', 'interval of automatic rotation; 0 to disable')
+    .option(
+      '--keep-encryption-versions <count>',
+      'versions that may encrypt and sign, with the newest; 0 for no limit',
+      wholeNumber,
+    )
+    .option(
+      '--keep-decryption-versions <count>',
+      'versions that may decrypt and verify, with the newest; 0 for no limit',
+      wholeNumber,
+    )
+    .option('--trim-after <duration>', 'delete versions that no longer decrypt after this time; 0 for never')
     .option('--min-mac-length <bytes>', 'shortest CMAC that verifies without mac_length, 4 to 16', wholeNumber)
     .action(
       serverAction(async ({ client, output }, name: string, options: ConfigOptions) => {
@@ -251,6 +265,9 @@ function configOf(options: ConfigOptions): KeyConfig {
     ...(options.exportable === true && { exportable: true }),
     ...(options.allowPlaintextBackup === true && { allow_plaintext_backup: true }),
     ...(options.autoRotatePeriod !== undefined && { auto_rotate_period: options.autoRotatePeriod }),
+    ...(options.keepEncryptionVersions !== undefined && { keep_encryption_versions: options.keepEncryptionVersions }),
+    ...(options.keepDecryptionVersions !== undefined && { keep_decryption_versions: options.keepDecryptionVersions }),
+    ...(options.trimAfter !== undefined && { trim_after: options.trimAfter }),
     ...(options.minMacLength !== undefined && { min_mac_length: options.minMacLength }),
   };
 }

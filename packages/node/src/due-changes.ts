@@ -1,6 +1,6 @@
 import { type AuditWriter, Exchange } from '@transitd/audit';
 import { type Logger, reasonOf } from '@transitd/process';
-import type { DueRotation } from '@transitd/transit-engine';
+import type { DueChange } from '@transitd/transit-engine';
 import { accessorOf, type Mount } from './mounts/mounts.ts';
 import type { Services } from './services.ts';
 
@@ -13,34 +13,41 @@ export interface Journal {
   readonly audit: AuditWriter;
 }
 
+/** The operations on a key that a node carries out by itself: the member of the answer that has the resulting version, and the log line. */
+const changes = {
+  rotate: { member: 'latest_version', done: 'rotated a key that was due' },
+  trim: { member: 'min_available_version', done: 'deleted versions of a key that were due by trim_after' },
+} as const;
+
 /**
- * Logs and audits automatic rotations of the keys of a mount. The entries are those of a request to rotate the key, without a caller and
+ * Logs and audits changes that the keys of a mount are due for. The entries are those of a request for the operation, without a caller and
  * with `automatic` in the data. As for requests, nothing is done unless the request entry is written.
  */
-export const recordedRotation =
-  (mount: Mount, { auditKey }: Pick<Services, 'auditKey'>, { log, audit }: Journal): DueRotation =>
-  async (name, rotate) => {
+export const recordedChange =
+  (operation: keyof typeof changes, mount: Mount, { auditKey }: Pick<Services, 'auditKey'>, { log, audit }: Journal): DueChange =>
+  async (name, change) => {
+    const { member, done } = changes[operation];
     const exchange = new Exchange({
       devices: audit,
       auditKey,
       mount: async () => ({ point: `${mount.path}/`, type: mount.type, class: 'secret', accessor: accessorOf(mount) }),
       verb: 'POST',
-      path: `${mount.path}/keys/${name}/rotate`,
+      path: `${mount.path}/keys/${name}/${operation}`,
       address: '',
       port: undefined,
       forwardedFrom: undefined,
       schema,
     });
     await exchange.begin({ automatic: true });
-    const version = await rotate().catch(async (error: unknown) => {
+    const version = await change().catch(async (error: unknown) => {
       await exchange.end({ status: 500, errors: [reasonOf(error)] });
       throw error;
     });
-    if (version !== undefined) log.info({ mount: mount.path, key: name, version }, 'rotated a key that was due');
+    if (version !== undefined) log.info({ mount: mount.path, key: name, version }, done);
     await exchange.end(
       version === undefined
         ? { status: 409, errors: ['the key is not due any more'] }
-        : { status: 200, json: { latest_version: version } },
+        : { status: 200, json: { [member]: version } },
     );
     return version;
   };

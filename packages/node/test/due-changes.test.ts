@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { Node } from '../src/node.ts';
 
-describe('an automatic rotation', () => {
+describe('an automatic change of a key', () => {
   let folder = '';
   let node: Node;
   let isWorking = true;
@@ -59,12 +59,24 @@ describe('an automatic rotation', () => {
         return rotate();
       };
       return around('orders', run).then(
-        (version) => ({ rotated: version === undefined ? 0 : 1, failed: [] }),
-        (error: unknown) => ({ rotated: 0, failed: [{ name: 'orders', error }] }),
+        (version) => ({ done: version === undefined ? 0 : 1, failed: [] }),
+        (error: unknown) => ({ done: 0, failed: [{ name: 'orders', error }] }),
       );
     };
     await node.maintenance.runActiveTasks();
     return isAsked;
+  };
+  /** Runs a round of the tasks in which versions of one key of `team/a` are due to be deleted. */
+  const trimRound = async (trim: () => Promise<number | undefined>): Promise<void> => {
+    const engine = node.services?.mounts.engines.get('team/a');
+    if (engine === undefined) throw new Error('not mounted');
+    engine.rotateDue = async () => ({ done: 0, failed: [] });
+    engine.trimDue = async (_, __, around = (_name, run) => run()) =>
+      around('orders', trim).then(
+        () => ({ done: 1, failed: [] }),
+        (error: unknown) => ({ done: 0, failed: [{ name: 'orders', error }] }),
+      );
+    await node.maintenance.runActiveTasks();
   };
   const linesAbout = (text: string) => lines.filter(({ msg }) => msg.includes(text));
 
@@ -110,5 +122,15 @@ describe('an automatic rotation', () => {
     isWorking = false;
     expect(await round(async () => 8), 'not rotated').to.equal(false);
     expect(linesAbout('could not rotate')[0]).to.have.property('reason').that.contains('no audit device could write');
+  });
+
+  it('that deletes versions is audited as a request to trim it, and logged with the oldest version that is left', async () => {
+    await trimRound(async () => 3);
+    const [request, response] = entries;
+    expect(request?.request).to.deep.include({ path: 'team/a/keys/orders/trim', data: { automatic: true } });
+    expect(response?.response).to.deep.include({ status: 200, data: { min_available_version: 3 } });
+    expect(linesAbout('deleted versions of a key')[0]).to.deep.include({ mount: 'team/a', key: 'orders', version: 3 });
+    await trimRound(() => Promise.reject(new Error('too large')));
+    expect(linesAbout('could not delete versions')[0]).to.deep.include({ key: 'orders', reason: 'too large' });
   });
 });
