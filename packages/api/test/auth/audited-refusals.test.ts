@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { MemoryDevices } from '../memory-devices.ts';
 import { type Ask, type Served, served } from '../served.ts';
+import { callsOf, clusterKey, StubApiServer, tokenOf } from './stub-api-server.ts';
 
 const [pair, stranger] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')];
 const near = '10.1.1.1';
@@ -14,9 +15,12 @@ describe('the audit entry of a refused login', () => {
   let devices: MemoryDevices;
   let at: Served;
   let ask: Ask;
+  let cluster: StubApiServer;
   beforeEach(async () => {
     devices = new MemoryDevices();
-    at = await served({ audit: devices as unknown as AuditDevices, trustedProxies: ['127.0.0.0/8'] });
+    cluster = new StubApiServer();
+    const audit = devices as unknown as AuditDevices;
+    at = await served({ audit, trustedProxies: ['127.0.0.0/8'], kubernetes: callsOf(cluster) });
     ask = at.ask;
   });
   afterEach(() => at.close());
@@ -146,6 +150,51 @@ describe('the audit entry of a refused login', () => {
     expect(await enter(await signed({}, stranger.privateKey), { from: far })).to.deep.equal(refused(forged, 'signature'));
     expect(await enter('x.y.z')).to.deep.include({ by: { constraint: 'jwt' } });
     expect(await enter(await signed({}), { role: 'none' })).to.deep.equal(refused('400 {"errors":["unknown role"]}\n', 'role'));
+  });
+
+  it('of kubernetes says which claim, setting or review refused it; the caller learns as little as before', async () => {
+    await enable('kubernetes');
+    const configure = (more: object = {}) =>
+      ask('POST auth/kubernetes/config', {
+        body: { kubernetes_host: 'http://127.0.0.1:1', token_reviewer_jwt: 'reviewer', issuer: 'https://cluster', ...more },
+      });
+    await configure({ disable_iss_validation: false, pem_keys: [await exportSPKI(clusterKey.publicKey)] });
+    const accounts = { bound_service_account_names: 'web', bound_service_account_namespaces: 'shop' };
+    await ask('POST auth/kubernetes/role/web', { body: { ...accounts, audience: 'transitd', token_bound_cidrs: block } });
+    const enter = (jwt: string, { role = 'web', from = near } = {}) => login('auth/kubernetes/login', { role, jwt }, from);
+    cluster.reviewers.add('reviewer');
+    expect(await enter(await cluster.issue())).to.not.have.property('by');
+
+    const forbidden = '403 {"errors":["permission denied"]}\n';
+    const unexpected = (claim: string) =>
+      `403 {"errors":["the token is refused: its claim \\"${claim}\\" is not the expected one"]}\n`;
+    const account = (namespace: string, name: string) => ({
+      'kubernetes.io': { namespace, serviceaccount: { name, uid: '7d2c' } },
+    });
+    for (const [claims, said, constraint, given] of [
+      [{ aud: ['elsewhere'] }, unexpected('aud'), 'audience', 'elsewhere'],
+      [{ iss: 'https://other' }, unexpected('iss'), 'issuer', 'https://other'],
+      [{ exp: 1_600_000_000 }, unexpected('exp'), 'exp', '1600000000'],
+      [
+        account('shop', 'stranger'),
+        '403 {"errors":["service account name not authorized"]}\n',
+        'bound_service_account_names',
+        'stranger',
+      ],
+      [account('market', 'web'), '403 {"errors":["namespace not authorized"]}\n', 'bound_service_account_namespaces', 'market'],
+    ] as const) {
+      const hash = await hashOf(given);
+      devices.lines.length = 0;
+      expect(await enter(await cluster.issue(claims))).to.deep.equal(refused(said, constraint, [hash]));
+      expect(devices.lines.join('\n')).to.not.include(given);
+    }
+    expect(await enter(await tokenOf())).to.deep.equal(refused(forbidden, 'token_review'));
+    expect(await enter(await tokenOf({}, stranger.privateKey))).to.deep.equal(refused(forbidden, 'signature'));
+    expect(await enter(await cluster.issue(), { from: far })).to.deep.equal(refused(forbidden, 'token_bound_cidrs'));
+    expect(await enter('x.y.z')).to.deep.include({ by: { constraint: 'jwt' } });
+    expect(await enter(await cluster.issue(), { role: 'none' })).to.deep.include({ by: { constraint: 'role' } });
+    cluster.reviewers.clear();
+    expect(await enter(await cluster.issue())).to.deep.include({ by: { constraint: 'token_reviewer_jwt' } });
   });
 
   it('of a token says that the token is not valid, or that it is used from elsewhere', async () => {

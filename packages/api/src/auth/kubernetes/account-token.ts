@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { AccessError, invalidRequest } from '@transitd/access';
+import { AccessError, invalidRequest, refusedBy } from '@transitd/access';
 import { checkJsonLimits, runAtOnce } from '@transitd/event-loop';
 
 /** A service account of Kubernetes. */
@@ -55,9 +55,13 @@ const ecAlgorithms: Readonly<Record<string, string>> = { prime256v1: 'ES256', se
 const algorithms: readonly unknown[] = [...rsaAlgorithms, ...Object.values(ecAlgorithms)];
 const rsaBits = { min: 2048, max: 8192 };
 
-export const loginRefused = (message: string): AccessError => new AccessError('login_refused', message);
-const tokenRefused = (why: string): AccessError => loginRefused(`the token is refused: ${why}`);
-const claimRefused = (name: string): AccessError => tokenRefused(`its claim "${name}" is not the expected one`);
+/** @param constraint - what refuses the login, for the audit log @param value - the refused value, if the request does not show it */
+export const loginRefused = (message: string, constraint: string, value?: unknown): AccessError =>
+  new AccessError('login_refused', message, { refusedBy: refusedBy(constraint, value) });
+const tokenRefused = (why: string, constraint = 'jwt', value?: unknown): AccessError =>
+  loginRefused(`the token is refused: ${why}`, constraint, value);
+const claimRefused = (claims: Claims, name: string, constraint = name): AccessError =>
+  tokenRefused(`its claim "${name}" is not the expected one`, constraint, claims[name]);
 
 /** Parses a token. Its signature is not checked. @throws AccessError `login_refused` */
 export function parseToken(jwt: string): AccountToken {
@@ -103,20 +107,21 @@ export function checkClaims({ claims }: AccountToken, { audience, issuer, nowMs 
   checkTime(claims, 'exp', (time) => nowS < time + leewayS);
   for (const name of ['nbf', 'iat']) checkTime(claims, name, (time) => time <= nowS + leewayS);
   const audiences = audiencesIn(claims);
-  if (audience !== '' && !audiences.includes(audience)) throw claimRefused('aud');
-  if (issuer !== '' && claims['iss'] !== issuer) throw claimRefused('iss');
+  if (audience !== '' && !audiences.includes(audience)) throw claimRefused(claims, 'aud', 'audience');
+  if (issuer !== '' && claims['iss'] !== issuer) throw claimRefused(claims, 'iss', 'issuer');
   return { account: accountIn(claims), secretName: textOf(claims['kubernetes.io/serviceaccount/secret.name']), audiences };
 }
 
 /** A token that a Secret holds has no times. */
 function checkTime(claims: Claims, name: string, isGood: (seconds: number) => boolean): void {
   const time = claims[name];
-  if (time !== undefined && !(typeof time === 'number' && isGood(time))) throw claimRefused(name);
+  if (time !== undefined && !(typeof time === 'number' && isGood(time))) throw claimRefused(claims, name);
 }
 
-function audiencesIn({ aud = [] }: Claims): readonly string[] {
+function audiencesIn(claims: Claims): readonly string[] {
+  const { aud = [] } = claims;
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  if (!audiences.every((one) => typeof one === 'string')) throw claimRefused('aud');
+  if (!audiences.every((one) => typeof one === 'string')) throw claimRefused(claims, 'aud', 'audience');
   return audiences;
 }
 
@@ -137,7 +142,7 @@ function accountIn(claims: Claims): ServiceAccount {
   // Names of Kubernetes have none of the colons that separate them in the user name of a review.
   for (const part of [account.namespace, account.name])
     if (!/^[a-z0-9][a-z0-9.-]{0,252}$/.test(part)) throw tokenRefused('it names no service account');
-  if (account.uid === '' || account.uid.length > 128) throw loginRefused('could not parse UID from claims');
+  if (account.uid === '' || account.uid.length > 128) throw loginRefused('could not parse UID from claims', 'jwt');
   return account;
 }
 

@@ -17,6 +17,7 @@ import {
   type MethodServices,
   newTokenSettings,
   type OpenedMethod,
+  refusedBy,
   type StoredMount,
   starsMatch,
   type TokenRegistry,
@@ -163,7 +164,7 @@ export class KubernetesLogins implements OpenedMethod {
     const name = loginName(roleName);
     const role = await this.roles.find(mount.id, name);
     if (role === undefined) throw noSuchRole(roleName);
-    if (!withinCidrs(role.value.token.boundCidrs, address)) throw permissionDenied();
+    if (!withinCidrs(role.value.token.boundCidrs, address)) throw permissionDenied('token_bound_cidrs');
     const config = await this.#configs.find(mount.id, configName);
     if (config === undefined) throw invalidRequest('could not load backend configuration');
     const claims = await this.#claims(config.value, role.value, jwt);
@@ -195,7 +196,7 @@ export class KubernetesLogins implements OpenedMethod {
 
   async #claims(config: KubernetesConfig, { audience }: KubernetesRole, jwt: string): Promise<AccountClaims> {
     const token = parseToken(jwt);
-    if (config.pemKeys.length > 0 && !(await isSignedBy(token, config.pemKeys))) throw permissionDenied();
+    if (config.pemKeys.length > 0 && !(await isSignedBy(token, config.pemKeys))) throw permissionDenied('signature');
     const issuer = config.disableIssValidation ? '' : config.issuer || issuerDefault;
     return checkClaims(token, { audience, issuer, nowMs: this.#clock.utcMs() });
   }
@@ -248,15 +249,15 @@ function reasonOf(error: unknown): string {
 
 function noSuchRole(name: string): AccessError {
   const shown = isRoleName(name) && name.length <= shownCharsMax ? ` "${name}"` : '';
-  return invalidRequest(`invalid role name${shown}`);
+  return invalidRequest(`invalid role name${shown}`, refusedBy('role'));
 }
 
 /** @throws AccessError `login_refused` */
 function checkAccount(role: KubernetesRole, { namespace, name }: ServiceAccount): void {
   if (!role.boundServiceAccountNames.some((pattern) => starsMatch(pattern, name)))
-    throw loginRefused('service account name not authorized');
+    throw loginRefused('service account name not authorized', 'bound_service_account_names', name);
   if (!role.boundServiceAccountNamespaces.some((pattern) => starsMatch(pattern, namespace)))
-    throw loginRefused('namespace not authorized');
+    throw loginRefused('namespace not authorized', 'bound_service_account_namespaces', namespace);
 }
 
 /** Returns the URL of token reviews. @throws AccessError `invalid_request` */

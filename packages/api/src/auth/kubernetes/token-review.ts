@@ -29,8 +29,8 @@ export const reviewOf = (token: string, audiences: readonly string[]): object =>
 export const notReviewed = (why: string, options?: ErrorOptions): AccessError =>
   new AccessError('review_unavailable', `the Kubernetes API server did not review the token: ${why}`, options);
 
-/** Returns the error for a refused caller, without the reason: it is for the operator of the cluster. */
-export const permissionDenied = (): AccessError => loginRefused('permission denied');
+/** Returns the error for a refused caller, without the reason: it is for the operator, who reads the constraint in the audit log. */
+export const permissionDenied = (constraint: string): AccessError => loginRefused('permission denied', constraint);
 
 /**
  * Checks that the answer confirms the token, its account and one of its audiences.
@@ -40,7 +40,10 @@ export const permissionDenied = (): AccessError => loginRefused('permission deni
 export function checkReview({ status, json }: KubernetesAnswer, { account }: AccountClaims, audiences: readonly string[]): void {
   // The token that we sent with the review is not valid, or may not review others.
   if (status === 401 || status === 403)
-    throw loginRefused(`permission denied: the Kubernetes API server refused the review with status ${status}`);
+    throw loginRefused(
+      `permission denied: the Kubernetes API server refused the review with status ${status}`,
+      'token_reviewer_jwt',
+    );
   if (status !== 200 && status !== 201) throw notReviewed(`it answered with status ${status}`);
   if (typeof json !== 'object' || json === null) throw notReviewed('its answer is not JSON');
   const { authenticated, error = '', user, audiences: confirmed } = Object(Reflect.get(json, 'status'));
@@ -53,5 +56,5 @@ export function checkReview({ status, json }: KubernetesAnswer, { account }: Acc
     uid === claimed &&
     // An API server that does not know audiences confirms none.
     (audiences.length === 0 || (Array.isArray(confirmed) && audiences.some((one) => confirmed.includes(one))));
-  if (!isConfirmed) throw permissionDenied();
+  if (!isConfirmed) throw permissionDenied('token_review');
 }
