@@ -93,6 +93,7 @@ export const folderArrows: FolderArrows = {
   node: {
     clock: [],
     mounts: [],
+    providers: [],
     snapshots: [],
     storage: ['clock'],
     join: ['storage'],
@@ -105,7 +106,7 @@ export const folderArrows: FolderArrows = {
     'threads/shared': [],
     'threads/replica': ['threads/coherence', 'threads/shared'],
     '.': [
-      ...['clock', 'etcd', 'join', 'migration', 'mounts', 'replication', 'reports', 'snapshots', 'storage'],
+      ...['clock', 'etcd', 'join', 'migration', 'mounts', 'providers', 'replication', 'reports', 'snapshots', 'storage'],
       ...['threads/replica', 'threads/shared', 'usage'],
     ],
   },

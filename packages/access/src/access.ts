@@ -40,10 +40,10 @@ export interface Access {
 }
 
 const noSources: KeySources = {
-  file: async () => undefined,
-  url: async () => {
+  fetch: async () => {
     throw new Error('this node does not fetch keys');
   },
+  failed: () => undefined,
 };
 
 const noKubernetes: Kubernetes = {

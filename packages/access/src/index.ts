@@ -1,5 +1,6 @@
 export { type Access, closeAccess, openAccess } from './access.ts';
 export type {
+  FetchedKeys,
   KeySources,
   Kubernetes,
   KubernetesAnswer,

@@ -6,6 +6,8 @@ import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
 import type { OpenedSeal } from '@transitd/seals';
 import type { SecondaryConfirmation } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
+import { kubernetes } from './kubernetes.ts';
+import { keySources } from './providers/key-sources.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { timedStore } from './storage/timed-store.ts';
 import type { UseCounter } from './usage/counted-uses.ts';
@@ -96,6 +98,7 @@ export class ServiceLoader {
       const store = timedStore(barrier.store, (operation, ms) => observer.barrier(operation, ms));
       const services = await loadServices(store, {
         ...{ config, clock, disputes: clock, authMethods, sealRandom: opened.random, secondaries, uses },
+        keySources: keySources({ files: config.jwks_files, log, podFile: kubernetes().podFile }),
         tracer: observer.tracer,
         onFailure: fail,
       });

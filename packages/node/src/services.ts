@@ -1,10 +1,17 @@
-import { type Access, type ClockDisputes, closeAccess, type MethodType, openAccess, type TokenLimits } from '@transitd/access';
+import {
+  type Access,
+  type ClockDisputes,
+  closeAccess,
+  type KeySources,
+  type MethodType,
+  openAccess,
+  type TokenLimits,
+} from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
 import type { Config } from '@transitd/configuration';
 import type { RecordClock, Tracer } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { divideThreadPool, type RandomSource, type SecondaryConfirmation, type UseObserver } from '@transitd/transit-engine';
-import { keySources } from './key-sources.ts';
 import { kubernetes } from './kubernetes.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
 import { MountedEngines } from './mounts/mounted-engines.ts';
@@ -37,6 +44,8 @@ interface ServiceOptions {
   readonly tracer: Tracer | undefined;
   /** Absent in a gateway, in which nobody logs in. */
   readonly authMethods?: readonly MethodType[];
+  /** Absent in a gateway. */
+  readonly keySources?: KeySources;
   readonly sealRandom: RandomSource | undefined;
   /** Absent in a gateway, which makes no keys. */
   readonly secondaries?: SecondaryConfirmation;
@@ -50,7 +59,18 @@ interface ServiceOptions {
  * @throws StoreError, or an error when a record cannot be read
  */
 export async function loadServices(store: Store, options: ServiceOptions): Promise<Services> {
-  const { config, clock, disputes, tracer, authMethods = [], sealRandom, secondaries, uses, onFailure } = options;
+  const {
+    config,
+    clock,
+    disputes,
+    tracer,
+    authMethods = [],
+    keySources: sources,
+    sealRandom,
+    secondaries,
+    uses,
+    onFailure,
+  } = options;
   divideThreadPool(servingThreads(config));
   using opened = new DisposableStack();
   const managedKeys = opened.adopt(managedKeysOf(store, config.pkcs11_libraries), (keys) => keys.close());
@@ -73,8 +93,8 @@ export async function loadServices(store: Store, options: ServiceOptions): Promi
       clock,
       clockDisputes: disputes,
       limits: tokenLimits(config),
-      sources: keySources(config.jwks_files),
       kubernetes: kubernetes(),
+      ...(sources && { sources }),
       methods: authMethods,
       threads: servingThreads(config),
     }),

@@ -12,6 +12,7 @@ export type { Logger } from './logger.ts';
 export { type BarrierOperation, type NodeObserver, noObserver } from './node-observer.ts';
 export { OrdinaryEnd } from './ordinary-end.ts';
 export { requireOwner, requireOwnerOnly } from './owner-only.ts';
+export { isPublicAddress } from './public-address.ts';
 export { reasonOf } from './reason.ts';
 export { readNamedFile, readRegularFile, readSecretFile } from './regular-file.ts';
 export type { Span, SpanName, TraceHeaders, Tracer } from './tracing.ts';

@@ -4,14 +4,26 @@ import type { TokenRegistry } from '../tokens/token-registry.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 import type { DisputedDates } from '../values/disputed-dates.ts';
 
-/**
- * Fetches key sets from outside the store. Both functions return a key set as a string, and limit the time of the fetch and the size
- * of the key set.
- */
+/** Where the keys that verify signed tokens are fetched from. */
+export type FetchedKeys =
+  /** A file, by its name in the configuration of the node. */
+  | { readonly kind: 'file'; readonly name: string }
+  /** A key set. @property ca - CA certificates in PEM, to verify its server; empty for the default ones */
+  | { readonly kind: 'url'; readonly url: string; readonly ca: string }
+  /** The key set that the discovery document of an issuer names. @property url - of the issuer */
+  | { readonly kind: 'discovery'; readonly url: string; readonly ca: string }
+  /** The API server of the Kubernetes cluster in which the node runs. */
+  | { readonly kind: 'kubernetes' };
+
+/** Fetches key sets from outside the store, and reports which of them cannot be had. */
 export interface KeySources {
-  /** Returns undefined when the configuration has no file of that name. */
-  file(name: string): Promise<string | undefined>;
-  url(url: string, ca: string): Promise<string>;
+  /**
+   * Returns a key set as text, limited in time and size; undefined when the configuration of the node has no file of that name.
+   * @throws Error that says why there is none, with a `code` if the system gave one
+   */
+  fetch(source: FetchedKeys): Promise<string | undefined>;
+  /** Reports that a source gave no keys, or none that can be used. */
+  failed(source: FetchedKeys, error: unknown): void;
 }
 
 /** A request to the API server of a Kubernetes cluster. */

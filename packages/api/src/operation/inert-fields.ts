@@ -13,7 +13,7 @@ import { schemaOfKind } from './kept-fields.ts';
 /** A field that is stored and returned, but has no effect. @param detail - `default`: the value that is in force */
 export const inert = <Kind extends FieldKind>(
   kind: Kind,
-  detail: Pick<Field, 'default' | 'oneOf'> = {},
+  detail: Pick<Field, 'default' | 'oneOf' | 'signed'> = {},
 ): Field<Kind> & { readonly ignored: true } => ({
   ...ignoredField(kind),
   ...detail,

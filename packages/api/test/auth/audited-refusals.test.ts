@@ -102,11 +102,12 @@ describe('the audit entry of a refused login', () => {
       body: {
         ...{ user_claim: 'user', bound_audiences: 'transitd', bound_subject: 'a-subject', token_bound_cidrs: block },
         bound_claims: { groups: ['builders'], level: [7], '/run/branch': ['main'] },
+        ...{ groups_claim: 'teams', max_age: '10m' },
       },
     });
     const now = Math.floor(Date.now() / 1000);
     const good = { iss: 'https://issuer', aud: 'transitd', sub: 'a-subject', exp: now + 600, user: 'a-user' };
-    const bound = { groups: ['builders'], level: 7, run: { branch: 'main' } };
+    const bound = { groups: ['builders'], level: 7, run: { branch: 'main' }, teams: ['a-team'], auth_time: now };
     const signed = (claims: object, key = pair.privateKey) =>
       new SignJWT({ ...good, ...bound, ...claims }).setProtectedHeader({ alg: 'ES256' }).sign(key);
     const enter = async (jwt: string, { role = 'ci', from = near } = {}) => login('auth/jwt/login', { role, jwt }, from);
@@ -116,6 +117,7 @@ describe('the audit entry of a refused login', () => {
     const unexpected = (claim: string) => answer(`ERR_JWT_CLAIM_VALIDATION_FAILED, its claim "${claim}" is not the expected one`);
     const missing = (claim: string) => answer(`ERR_JWT_CLAIM_VALIDATION_FAILED, its claim "${claim}" is missing`);
     const unbound = (claim: string) => answer(`its claim "${claim}" does not match the role`);
+    const tooOld = answer('its claim "auth_time" is missing, or longer ago than max_age');
     const notUser = answer('its claim "user" does not name a user');
     const many = Array.from({ length: 100 }, (_, n) => `group-${n}`);
     for (const [claims, said, constraint, given] of [
@@ -135,6 +137,14 @@ describe('the audit entry of a refused login', () => {
       [{ groups: many }, unbound('groups'), 'bound_claims.groups', many.slice(0, 64)],
       [{ level: 123456789 }, unbound('level'), 'bound_claims.level', ['123456789']],
       [{ run: { branch: 'develop' } }, unbound('/run/branch'), 'bound_claims./run/branch', ['develop']],
+      [{ teams: undefined }, answer('its claim "teams" is missing'), 'groups_claim', undefined],
+      [
+        { teams: { of: 'an-object' } },
+        answer('its claim "teams" is not a list of groups'),
+        'groups_claim',
+        ['{"of":"an-object"}'],
+      ],
+      [{ auth_time: now - 6000 }, tooOld, 'max_age', [String(now - 6000)]],
     ] as const) {
       const hashes = given && (await Promise.all(given.map(hashOf)));
       devices.lines.length = 0;

@@ -1,9 +1,10 @@
 import { createPublicKey, generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto';
+import type { FetchedKeys, KeySources } from '@transitd/access';
 import { expect } from 'chai';
-import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, type JWTHeaderParameters, SignJWT, UnsecuredJWT } from 'jose';
 import { refusal } from '../../../access/test/fixtures.ts';
 import { clockOf } from '../../../process/test/test-clock.ts';
-import { JwtKeys } from '../../src/auth/jwt/keys.ts';
+import { type JwtKeySource, JwtKeys } from '../../src/auth/jwt/keys.ts';
 import type { JwtConfigChange, JwtRoleChange } from '../../src/auth/jwt/logins.ts';
 import { withMethod } from './login-setup.ts';
 
@@ -25,19 +26,26 @@ async function withJwt(
     if (text === 'broken') throw new Error('no connection');
     return text;
   };
-  const all = await withMethod('jwt', { file: read, url: async (url) => (await read(url)) ?? '' });
+  const all = await withMethod(
+    'jwt',
+    sourcesBy((source) => read(source.kind === 'file' ? source.name : addressOf(source))),
+  );
   const { jwt } = all;
   await jwt.configure(await all.mount(), { issuer: 'https://issuer', algorithms: ['ES256'], ...config });
   await jwt.write(await all.mount(), 'ci', { audiences: ['transitd'], userClaim: 'sub', token: { policies: ['a'] }, ...change });
   const good = { iss: 'https://issuer', aud: 'transitd', sub: 'job-7', exp: all.clock.now / 1000 + 600 };
   const signed = (
     claims: object = {},
-    { key = pair.privateKey, ...header }: { key?: CryptoKey; kid?: string; alg?: string } = {},
+    { key = pair.privateKey, ...header }: { key?: CryptoKey } & Partial<JWTHeaderParameters> = {},
   ) => new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: 'ES256', ...header }).sign(key);
   const enter = async (token: string, { role = 'CI', address }: { role?: string; address?: string } = {}) =>
     jwt.login(await all.login('auth/m/login', address), role, token);
   return { ...all, jwt, good, signed, enter, fetches: () => fetches };
 }
+
+/** Key sources of which a test gives the texts. */
+const sourcesBy = (fetch: KeySources['fetch']): KeySources => ({ fetch, failed: () => undefined });
+const addressOf = (source: FetchedKeys): string => ('url' in source ? source.url : source.kind);
 
 describe('a JWT login', () => {
   it('creates a token with the settings of the role', async () => {
@@ -138,8 +146,74 @@ describe('a JWT login', () => {
     const policies = async (groups: unknown) => (await enter(await signed({ groups }))).record.policies;
     expect(await policies(['dev', 'unknown', 'toString'])).to.deep.equal(['a', 'b', 'c', 'default']);
     expect(await policies('ops')).to.deep.equal(['a', 'd', 'default']);
-    expect(await policies([1, null, ['ops']])).to.deep.equal(['a', 'default']);
+    expect(await policies([])).to.deep.equal(['a', 'default']);
   });
+
+  for (const [groups, why] of [
+    [undefined, 'missing'],
+    [null, 'missing'],
+    [7, 'not a list of groups'],
+    [{ dev: true }, 'not a list of groups'],
+    [['dev', 1], 'not a list of groups'],
+    [[null], 'not a list of groups'],
+    [[['dev']], 'not a list of groups'],
+  ] as const)
+    it(`is refused if its groups are ${JSON.stringify(groups)}`, async () => {
+      const { signed, enter } = await withJwt({ groupsClaim: 'groups', groupPolicies: { dev: ['b'] } });
+      const outcome = await refusal(enter(await signed({ groups })));
+      expect(outcome).to.equal(`claim_refused: the token is refused: its claim "groups" is ${why}`);
+    });
+
+  for (const { role, claims, user } of [
+    { role: { userClaim: '/run/by' }, claims: { '/run/by': 'ann', run: { by: 'bob' } }, user: 'ann' },
+    { role: { userClaim: '/run/by' }, claims: { run: { by: 'bob' } }, user: undefined },
+    { role: { userClaim: '/run/by', userClaimJsonPointer: true }, claims: { run: { by: 'bob' } }, user: 'bob' },
+    { role: { userClaim: 'by', userClaimJsonPointer: true }, claims: { by: 'bob' }, user: 'bob' },
+    { role: { userClaim: '/run/1', userClaimJsonPointer: true }, claims: { run: ['x', 'bob'] }, user: 'bob' },
+    { role: { userClaim: '/run/a~1b', userClaimJsonPointer: true }, claims: { run: { 'a/b': 'bob' } }, user: 'bob' },
+    { role: { userClaim: '/constructor/name', userClaimJsonPointer: true }, claims: {}, user: undefined },
+  ])
+    it(`is that of ${user ?? 'nobody'} with ${JSON.stringify(claims)} for ${JSON.stringify(role)}`, async () => {
+      const { signed, enter } = await withJwt(role);
+      const entered = enter(await signed(claims));
+      if (user === undefined) expect(await refusal(entered)).to.match(/does not name a user$/);
+      else expect((await entered).record.displayName).to.equal(`m-${user}`);
+    });
+
+  const now = 1_700_000_000;
+  for (const { leewayS, claims, passes } of [
+    { leewayS: 0, claims: { exp: now - 59 }, passes: true },
+    { leewayS: 0, claims: { exp: now - 61 }, passes: false },
+    { leewayS: 0, claims: { nbf: now + 59 }, passes: true },
+    { leewayS: 0, claims: { nbf: now + 61 }, passes: false },
+    { leewayS: 0, claims: { iat: now + 61 }, passes: false },
+    { leewayS: -1, claims: { exp: now - 1 }, passes: false },
+    { leewayS: -1, claims: { exp: now + 1 }, passes: true },
+    { leewayS: -1, claims: { nbf: now + 1 }, passes: false },
+    { leewayS: -1, claims: { iat: now + 1 }, passes: false },
+    { leewayS: -300, claims: { exp: now - 1 }, passes: false },
+    { leewayS: 5, claims: { exp: now - 4 }, passes: true },
+    { leewayS: 5, claims: { exp: now - 6 }, passes: false },
+  ])
+    it(`${passes ? 'passes' : 'is refused'} with ${JSON.stringify(claims)} and a clock_skew_leeway of ${leewayS}`, async () => {
+      const { signed, enter } = await withJwt({ leewayS });
+      expect(await refusal(enter(await signed(claims)))).to.match(passes ? /^none$/ : /^claim_refused/);
+    });
+
+  for (const { maxAgeS, claims, passes } of [
+    { maxAgeS: 0, claims: {}, passes: true },
+    { maxAgeS: 600, claims: { auth_time: now - 600 }, passes: true },
+    { maxAgeS: 600, claims: { auth_time: now - 660 }, passes: true },
+    { maxAgeS: 600, claims: { auth_time: now - 661 }, passes: false },
+    { maxAgeS: 600, claims: {}, passes: false },
+    { maxAgeS: 600, claims: { iat: now }, passes: false },
+    { maxAgeS: 600, claims: { auth_time: String(now) }, passes: false },
+    { maxAgeS: 600, claims: { auth_time: null }, passes: false },
+  ])
+    it(`${passes ? 'passes' : 'is refused'} with ${JSON.stringify(claims)} and a max_age of ${maxAgeS}`, async () => {
+      const { signed, enter } = await withJwt({ maxAgeS });
+      expect(await refusal(enter(await signed(claims)))).to.match(passes ? /^none$/ : /its claim "auth_time"/);
+    });
 
   it('uses the configured role when it names none, and requires an existing role', async () => {
     const { signed, enter } = await withJwt({}, { keys: [pem], defaultRole: 'ci' });
@@ -178,6 +252,23 @@ describe('a JWT login', () => {
   });
 });
 
+/** Every two sources of keys, each with the error of a configuration with both. */
+const pairsOfSources = Object.entries({
+  jwt_validation_pubkeys: { keys: [pem] },
+  jwks: { jwks: '{"keys":[]}' },
+  jwks_file: { file: 'f' },
+  jwks_url: { url: 'https://issuer/keys' },
+  oidc_discovery_url: { discoveryUrl: 'https://issuer' },
+  provider_config: { provider: 'kubernetes' },
+} satisfies Record<string, JwtConfigChange>).flatMap(([one, first], at, all) =>
+  all
+    .slice(at + 1)
+    .map(
+      ([other, second]) =>
+        [`${one} and ${other}`, { ...first, ...second }, `exactly one of .*, not ${one} and ${other}$`] as const,
+    ),
+);
+
 describe('keys that verify tokens', () => {
   it('may be several without key ids', async () => {
     const { signed, enter } = await withJwt({}, { keys: [await exportSPKI(stranger.publicKey), pem] });
@@ -186,44 +277,132 @@ describe('keys that verify tokens', () => {
     expect(await refusal(enter(await signed({}, { key: third.privateKey })))).to.match(/the token is refused/);
   });
 
-  it('are cached, and fetched again for an unknown key at most every 30 seconds', async () => {
+  it('are cached, and fetched again for an unknown key at most once a second', async () => {
     const set = async (...kids: string[]) =>
       JSON.stringify({ keys: await Promise.all(kids.map((kid) => jwkOf(pair.publicKey, kid))) });
     const sources = new Map([['https://issuer/keys', await set('one')]]);
     const { signed, enter, fetches, clock } = await withJwt({}, { url: 'https://issuer/keys' }, sources);
     const outcome = async (kid: string) => refusal(enter(await signed({}, { kid })));
     expect([await outcome('one'), await outcome('one'), fetches()]).to.deep.equal(['none', 'none', 1]);
-    sources.set('https://issuer/keys', await set('one', 'two'));
+    sources.set('https://issuer/keys', await set('two'));
     expect(await outcome('two')).to.match(/the token is refused/);
     expect(fetches()).to.equal(1);
-    clock.now += 30_000;
+    clock.now += 1000;
     expect([await outcome('two'), fetches()]).to.deep.equal(['none', 2]);
+    expect(await outcome('one'), 'a key that was withdrawn').to.match(/the token is refused/);
     clock.now += 5 * 60_000;
-    expect([await outcome('one'), fetches()]).to.deep.equal(['none', 3]);
+    expect([await outcome('two'), fetches()]).to.deep.equal(['none', 3]);
   });
 
-  it('that cannot be fetched are reported as unavailable and fetched again', async () => {
+  it('are not fetched for a token that no key could verify', async () => {
+    const sources = new Map([['https://issuer/keys', JSON.stringify({ keys: [await jwkOf(pair.publicKey, 'one')] })]]);
+    const { good, signed, enter, fetches, clock } = await withJwt({}, { url: 'https://issuer/keys' }, sources);
+    await enter(await signed({}, { kid: 'one' }));
+    clock.now += 1000;
+    for (const bad of [
+      new UnsecuredJWT(good).encode(),
+      await new SignJWT(good).setProtectedHeader({ alg: 'HS256', kid: 'two' }).sign(Buffer.from(pem)),
+      await signed({}, { kid: 'one', key: stranger.privateKey }),
+      'nonsense',
+    ])
+      expect(await refusal(enter(bad)), bad).to.match(/the token is refused/);
+    expect(fetches()).to.equal(1);
+  });
+
+  it('are never those that a token itself names or brings', async () => {
+    const sources = new Map([['https://issuer/keys', JSON.stringify({ keys: [await jwkOf(pair.publicKey, 'one')] })]]);
+    const { signed, enter, fetches } = await withJwt({}, { url: 'https://issuer/keys' }, sources);
+    const jwk = await exportJWK(stranger.publicKey);
+    for (const header of [{ jwk }, { jku: 'https://stranger/keys' }, { x5u: 'https://stranger/keys' }])
+      for (const kid of ['one', 'two'])
+        expect(await refusal(enter(await signed({}, { kid, key: stranger.privateKey, ...header })))).to.match(/is refused/);
+    expect(fetches()).to.equal(1);
+  });
+
+  it('of one issuer verify no token of another', async () => {
+    const sources = new Map([
+      ['https://a/keys', JSON.stringify({ keys: [await jwkOf(pair.publicKey, 'k')] })],
+      ['https://b/keys', JSON.stringify({ keys: [await jwkOf(stranger.publicKey, 'k')] })],
+    ]);
+    const ofA = await withJwt({}, { url: 'https://a/keys', issuer: 'https://a' }, sources);
+    const ofB = await withJwt({}, { url: 'https://b/keys', issuer: 'https://b' }, sources);
+    const [byA, byB] = [pair.privateKey, stranger.privateKey];
+    expect(await refusal(ofA.enter(await ofA.signed({ iss: 'https://a' }, { kid: 'k', key: byA })))).to.equal('none');
+    expect(await refusal(ofA.enter(await ofA.signed({ iss: 'https://a' }, { kid: 'k', key: byB })))).to.match(/is refused/);
+    expect(await refusal(ofB.enter(await ofB.signed({ iss: 'https://b' }, { kid: 'k', key: byA })))).to.match(/is refused/);
+    expect(await refusal(ofB.enter(await ofB.signed({ iss: 'https://a' }, { kid: 'k', key: byB })))).to.match(/claim "iss"/);
+  });
+
+  it('that cannot be fetched are reported as unavailable, and fetched again a second later', async () => {
     const sources = new Map([['https://issuer/keys', 'broken']]);
-    const { signed, enter } = await withJwt({}, { url: 'https://issuer/keys' }, sources);
+    const { signed, enter, fetches, clock } = await withJwt({}, { url: 'https://issuer/keys' }, sources);
     expect(await refusal(enter(await signed()))).to.match(/^keys_unavailable/);
     sources.set('https://issuer/keys', JSON.stringify({ keys: [await jwkOf(pair.publicKey)] }));
+    expect(await refusal(enter(await signed()))).to.match(/^keys_unavailable/);
+    expect(fetches()).to.equal(1);
+    clock.now += 1000;
     expect(await refusal(enter(await signed()))).to.equal('none');
   });
+
+  it('are used for an hour while their provider gives none; new ones are not', async () => {
+    const sources = new Map([['https://issuer/keys', JSON.stringify({ keys: [await jwkOf(pair.publicKey, 'one')] })]]);
+    const { signed, enter, clock } = await withJwt({}, { url: 'https://issuer/keys' }, sources);
+    const outcome = async (kid: string) => {
+      const exp = clock.now / 1000 + 600;
+      return refusal(enter(await signed({ exp }, { kid })));
+    };
+    expect(await outcome('one')).to.equal('none');
+    sources.set('https://issuer/keys', 'broken');
+    clock.now += 3_599_000;
+    expect(await outcome('one')).to.equal('none');
+    expect(await outcome('two')).to.match(/^keys_unavailable/);
+    clock.now += 1000;
+    expect(await outcome('one')).to.match(/^keys_unavailable/);
+    sources.set('https://issuer/keys', JSON.stringify({ keys: [await jwkOf(pair.publicKey, 'two')] }));
+    clock.now += 1000;
+    expect(await outcome('two')).to.equal('none');
+  });
+
+  for (const [source, change, beginning] of [
+    ['https://issuer', { discoveryUrl: 'https://issuer', issuer: '' }, 'error checking oidc discovery URL'],
+    ['kubernetes', { provider: 'kubernetes' }, 'invalid provider_config'],
+  ] as const)
+    it(`of ${source} are fetched when the method is configured, at once even after a failure`, async () => {
+      const sources = new Map([[source, 'broken']]);
+      const { jwt, mount, signed, enter, fetches } = await withJwt({}, { keys: [pem] }, sources);
+      const config = { issuer: 'https://issuer', ...change };
+      const configured = async () => refusal(jwt.configure(await mount(), config));
+      expect(await configured()).to.equal(`invalid_request: ${beginning}: no connection`);
+      sources.set(source, '{}');
+      expect(await configured()).to.equal(`invalid_request: ${beginning}: a key set must have 1 to 100 keys`);
+      expect(await refusal(enter(await signed())), 'the former configuration').to.equal('none');
+      sources.set(source, JSON.stringify({ keys: [await jwkOf(stranger.publicKey, 'k')] }));
+      expect(await configured()).to.equal('none');
+      expect(await refusal(enter(await signed())), 'a key of the former configuration').to.match(/is refused/);
+      expect(await refusal(enter(await signed({}, { key: stranger.privateKey, kid: 'k' })))).to.equal('none');
+      const other = await signed({ iss: 'https://issuer/' }, { key: stranger.privateKey, kid: 'k' });
+      expect(await refusal(enter(other))).to.match(/claim "iss"/);
+      expect(fetches()).to.equal(3);
+    });
 
   it('that never arrive block at most 32 logins, and none of another source', async () => {
     const arrived = Promise.withResolvers<string>();
     const good = JSON.stringify({ keys: [await jwkOf(pair.publicKey)] });
-    const url = (address: string) => (address === 'https://hangs/keys' ? arrived.promise : Promise.resolve(good));
-    const keys = new JwtKeys({ sources: { url, file: async () => undefined }, clock: clockOf(() => 0) });
-    const outcome = (change: object): Promise<string> =>
-      refusal(keys.verify({ keys: [], jwks: '', file: '', url: 'https://hangs/keys', urlCa: '', ...change }, 'x', {}));
-    const waiting = Array.from({ length: 32 }, () => outcome({}));
-    expect(await outcome({})).to.match(/^busy_logins/);
-    for (const other of [{ url: 'https://issuer/keys' }, { url: '', keys: [pem] }, { url: '', jwks: good }])
-      expect(await outcome(other)).to.match(/the token is refused/);
+    const fetch = (source: FetchedKeys) => (addressOf(source) === 'https://hangs/keys' ? arrived.promise : Promise.resolve(good));
+    const keys = new JwtKeys({ sources: sourcesBy(fetch), clock: clockOf(() => 0) });
+    const outcome = (source: JwtKeySource): Promise<string> => refusal(keys.verify(source, 'x', {}));
+    const hanging = { kind: 'url', url: 'https://hangs/keys', ca: '' } as const;
+    const waiting = Array.from({ length: 32 }, () => outcome(hanging));
+    expect(await outcome(hanging)).to.match(/^busy_logins/);
+    const others = [
+      { ...hanging, url: 'https://issuer/keys' },
+      { kind: 'keys', keys: [pem] },
+      { kind: 'jwks', jwks: good },
+    ] as const;
+    for (const other of others) expect(await outcome(other)).to.match(/the token is refused/);
     arrived.resolve(good);
     for (const told of await Promise.all(waiting)) expect(told).to.match(/the token is refused/);
-    expect(await outcome({})).to.match(/the token is refused/);
+    expect(await outcome(hanging)).to.match(/the token is refused/);
   });
 
   it('that are too short give no token', async () => {
@@ -245,7 +424,8 @@ describe('keys that verify tokens', () => {
 
   for (const [what, change, text] of [
     ['no source', {}, 'exactly one of'],
-    ['two sources', { keys: [pem], file: 'x' }, 'exactly one of'],
+    ['two sources', { keys: [pem], file: 'x' }, 'exactly one of .* must be set, not jwt_validation_pubkeys and jwks_file$'],
+    ...pairsOfSources,
     ['a text that is not a key', { keys: ['x'] }, 'a public key in PEM'],
     ['http', { url: 'http://issuer/keys' }, 'must be an https URL'],
     ['a file URL', { url: 'file:///etc/passwd' }, 'must be an https URL'],
@@ -261,7 +441,17 @@ describe('keys that verify tokens', () => {
     ['an RSA key with an exponent of 64 bits', { jwks: rsaOf(256, 8) }, 'at most 8192 bits and a public exponent below 2\\^32'],
     ['a PEM key of 16,384 bits', { keys: [pemOf(rsaOf(2048, 3))] }, 'at most 8192 bits'],
     ['no issuer', { keys: [pem], issuer: '' }, 'bound_issuer must be set'],
-    ['no algorithm', { keys: [pem], algorithms: [] }, 'jwt_supported_algs must name'],
+    ['no issuer for the cluster of the node', { provider: 'kubernetes', issuer: '' }, 'bound_issuer must be set'],
+    ['a discovery URL with http', { discoveryUrl: 'http://issuer' }, 'oidc_discovery_url must be an https URL without'],
+    ['a discovery URL with a query', { discoveryUrl: 'https://issuer?a' }, 'oidc_discovery_url must be an https URL without'],
+    ['a discovery URL with a fragment', { discoveryUrl: 'https://issuer#a' }, 'oidc_discovery_url must be an https URL without'],
+    ['a discovery URL with a user', { discoveryUrl: 'https://u@issuer' }, 'oidc_discovery_url must be an https URL without'],
+    ['a CA without its URL', { keys: [pem], urlCa: 'x' }, 'jwks_ca_pem requires jwks_url'],
+    ['a CA for another URL', { discoveryUrl: 'https://issuer', urlCa: 'x' }, 'jwks_ca_pem requires jwks_url'],
+    ['a CA of discovery without its URL', { keys: [pem], discoveryCa: 'x' }, 'oidc_discovery_ca_pem requires oidc_discovery_url'],
+    ['a CA of discovery for the cluster', { provider: 'kubernetes', discoveryCa: 'x' }, 'oidc_discovery_ca_pem requires'],
+    ['a CA that is no certificate', { url: 'https://issuer', urlCa: 'x' }, 'jwks_ca_pem must be certificates in PEM'],
+    ['a CA that is a key', { discoveryUrl: 'https://issuer', discoveryCa: pem }, 'oidc_discovery_ca_pem must be certificates'],
     ['a symmetric algorithm', { keys: [pem], algorithms: ['HS256'] }, 'jwt_supported_algs must name'],
     ['the algorithm none', { keys: [pem], algorithms: ['none'] }, 'jwt_supported_algs must name'],
   ] as const)
@@ -282,6 +472,11 @@ describe('a JWT role', () => {
       'bound_claims must have at most 65536',
     ],
     ['much leeway', { leewayS: 301 }, 'clock_skew_leeway is at most'],
+    [
+      'a number for a glob',
+      { boundClaims: { a: ['x', 1] }, boundClaimsType: 'glob' },
+      'the values of bound_claims must be strings if bound_claims_type is "glob"',
+    ],
     ['root for a group', { groupPolicies: { g: ['root'] } }, 'auth methods cannot create root tokens'],
     ['root', { token: { policies: ['root'] } }, 'auth methods cannot create root tokens'],
   ] as const)

@@ -84,6 +84,12 @@ const rows: readonly Row[] = [
     { jwks_url: 'https://keys.example:443/x' },
     { jwks_url: 'https://k/' },
   ],
+  [
+    'auth/jw/config',
+    'oidc_discovery_url = ["https://issuer.example/a"]',
+    { oidc_discovery_url: 'https://Issuer.example:443/%61' },
+    { oidc_discovery_url: 'https://issuer.example/b' },
+  ],
   ['auth/ku/config', apiServer, { kubernetes_host: 'API.example' }, { kubernetes_host: 'api.example:6443' }],
   ['auth/ku/config', apiServer, { kubernetes_host: 'https://api.example:443/' }, { kubernetes_host: 'https://api.example/a' }],
   ['auth/jw/role/r', 'token_type = ["default"]', role, { ...role, token_type: 'batch' }],

@@ -7,7 +7,7 @@ import { allRoutes } from '../../src/routes.ts';
 import { type Served, served } from '../served.ts';
 import { TestMetrics } from '../test-metrics.ts';
 
-const samples = { strings: ['X-One', 'X-Two'], bool: true, int: 7 } as const;
+const samples = { strings: ['X-One', 'X-Two'], bool: true, int: 7, duration: -1 } as const;
 const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ type: 'spki', format: 'pem' });
 const texts: Readonly<Record<string, string>> = { listing_visibility: 'unauth', token_type: 'batch', identity_token_key: 'k' };
 

@@ -15,8 +15,8 @@ type Scalar = string | number | boolean;
 export type Spellings = (value: Scalar | undefined, members: Readonly<Record<string, unknown>>) => readonly Scalar[];
 
 /**
- * Details of a field for the OpenAPI document. The parser ignores these details, except `long`, `trimmed`, `dropsEmpty`, `ignored` and
- * `unsupported`. The operations enforce the others, and a test checks that they do.
+ * Details of a field for the OpenAPI document. The parser ignores these details, except `long`, `trimmed`, `dropsEmpty`, `signed`,
+ * `ignored` and `unsupported`. The operations enforce the others, and a test checks that they do.
  */
 export interface FieldDetail {
   /** The text is data: the operation limits its length, or treats any length in linear time. The parser limits all other texts. */
@@ -25,6 +25,8 @@ export interface FieldDetail {
   readonly trimmed?: true;
   /** The parser drops empty texts of a list, which clients send for an empty list. */
   readonly dropsEmpty?: true;
+  /** A duration may be negative. */
+  readonly signed?: true;
   /** The request is refused without the field. */
   readonly required?: true;
   /** A parameter of the path, so that each request has a value. A test compares the fields with the paths. */
@@ -101,7 +103,7 @@ export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'>
  */
 export const ignoredField = <Kind extends FieldKind>(
   kind: Kind,
-  detail: Pick<FieldDetail, 'default'> = {},
+  detail: Pick<FieldDetail, 'default' | 'signed'> = {},
 ): Field<Kind> & { readonly ignored: true } => ({
   kind,
   about: 'Accepted, but has no effect',
@@ -122,6 +124,10 @@ export const unsupportedField = <Kind extends FieldKind>(
 const seconds: JsonSchema = { type: 'integer', minimum: 0 };
 const written: JsonSchema = { type: 'string', minLength: 1, pattern: '^([0-9]+h)?([0-9]+m)?([0-9]+s)?$' };
 
+const signedSeconds: JsonSchema = {
+  anyOf: [{ type: 'integer' }, { type: 'string', minLength: 2, pattern: '^-?([0-9]+h)?([0-9]+m)?([0-9]+s)?$' }],
+};
+
 const shapes: Readonly<Record<FieldKind, JsonSchema>> = {
   bool: { type: 'boolean' },
   int: { type: 'integer' },
@@ -134,8 +140,19 @@ const shapes: Readonly<Record<FieldKind, JsonSchema>> = {
 };
 
 /** Returns the schema of the canonical form of a value; the parser also accepts other forms. */
-export const schemaOf = ({ kind, about, default: absent, oneOf, min, max, members, items, shape }: Field): JsonSchema => ({
-  ...shapes[kind],
+export const schemaOf = ({
+  kind,
+  about,
+  default: absent,
+  oneOf,
+  min,
+  max,
+  members,
+  items,
+  signed,
+  shape,
+}: Field): JsonSchema => ({
+  ...(signed ? signedSeconds : shapes[kind]),
   description: about,
   ...(absent !== undefined && { default: absent }),
   ...(oneOf && { enum: oneOf }),

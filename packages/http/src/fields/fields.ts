@@ -122,7 +122,7 @@ export function converted(name: string, field: Field | undefined, value: JsonVal
       if (typeof value === 'string' && field?.long !== true) checkTextLength(name, value);
       return field?.trimmed === true ? toText(name, value).trim() : toText(name, value);
     case 'duration':
-      return toSeconds(name, value);
+      return toSeconds(name, value, field?.signed);
     case 'lease':
       return value === '' ? undefined : value === 'system' ? 0 : toSeconds(name, value);
     case 'strings':
@@ -176,11 +176,11 @@ function toText(name: string, value: JsonValue): string {
 /** The longest duration in seconds that Go can represent (nanoseconds in 64 bits). */
 const secondsMax = 9_223_372_036;
 
-function toSeconds(name: string, value: JsonValue): number {
+function toSeconds(name: string, value: JsonValue, isSigned = false): number {
   const seconds =
     typeof value === 'number' ? value : value === '' ? 0 : typeof value === 'string' ? secondsOf(value) : Number.NaN;
   if (!Number.isInteger(seconds)) throw invalidField(name, 'expected a duration such as 3600, "90m", "1h30m" or "1d"');
-  if (seconds < 0) throw invalidField(name, `cannot provide negative value '${seconds}'`);
-  if (seconds > secondsMax) throw invalidField(name, 'duration out of range');
+  if (seconds < 0 && !isSigned) throw invalidField(name, `cannot provide negative value '${seconds}'`);
+  if (Math.abs(seconds) > secondsMax) throw invalidField(name, 'duration out of range');
   return seconds + 0;
 }

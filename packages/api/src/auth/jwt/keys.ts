@@ -1,22 +1,15 @@
 import { createPublicKey } from 'node:crypto';
-import { AccessError, invalidRequest, type KeySources, refusedBy } from '@transitd/access';
+import { AccessError, type FetchedKeys, invalidRequest, type KeySources, refusedBy } from '@transitd/access';
 import { checkJsonLimits, runAtOnce } from '@transitd/event-loop';
 import type { Clock } from '@transitd/process';
 import type { JSONWebKeySet, JWK, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
+import { ProviderKeys } from './provider-keys.ts';
 
-/** Source of the keys that verify signed tokens. Exactly one of `keys`, `jwks`, `file` and `url` is not empty. */
-export interface JwtKeySource {
-  /** PEM public keys. */
-  readonly keys: readonly string[];
-  /** A JSON Web Key Set (RFC 7517 §5) as text. */
-  readonly jwks: string;
-  /** Name of a key file in the node's configuration. */
-  readonly file: string;
-  /** An https URL of a key set. */
-  readonly url: string;
-  /** CA certificates in PEM for the server of `url`; empty for the default ones. */
-  readonly urlCa: string;
-}
+/** Source of the keys that verify signed tokens: public keys in PEM, a key set as text, or where one is fetched from. */
+export type JwtKeySource =
+  | { readonly kind: 'keys'; readonly keys: readonly string[] }
+  | { readonly kind: 'jwks'; readonly jwks: string }
+  | FetchedKeys;
 
 /**
  * Asymmetric algorithms only (RFC 7518 §3.1, RFC 8037, RFC 9864): with a symmetric one, anyone with the published key could sign.
@@ -39,25 +32,17 @@ const keySetLimits = {
 };
 /** Largest RSA key that verifies tokens, as base64url: a modulus of 8,192 bits and an exponent of 32. Every login computes with them. */
 const [modulusCharsMax, exponentCharsMax] = [1366, 6];
-/** How long fetched keys are cached, and how soon they may be fetched again for an unknown key. */
-const [cacheMs, refetchMs] = [5 * 60_000, 30_000];
-const sourcesMax = 64;
+const providersMax = 64;
 /** Maximum number of logins that wait for the keys of one source: a provider that hangs blocks only its own logins. */
 const waitingMax = 32;
 
-interface Fetched {
-  readonly keys: Promise<JSONWebKeySet>;
-  readonly atMs: number;
-}
-
-/** Verifies signed tokens. Caches fetched keys by source. */
+/** Verifies signed tokens. Keeps fetched keys by source. */
 export class JwtKeys {
   readonly #sources: KeySources;
-  /** Milliseconds of a clock that is never set. */
   readonly #clock: Clock;
-  readonly #fetched = new Map<string, Fetched>();
-  /** Number of waiting logins by source. */
-  readonly #waiting = new Map<string, number>();
+  readonly #providers = new Map<string, ProviderKeys>();
+  /** Number of waiting logins by provider. */
+  readonly #waiting = new Map<ProviderKeys, number>();
 
   constructor({ sources, clock }: { readonly sources: KeySources; readonly clock: Clock }) {
     this.#sources = sources;
@@ -71,74 +56,88 @@ export class JwtKeys {
   async verify(source: JwtKeySource, jwt: string, options: JWTVerifyOptions): Promise<JWTPayload> {
     const jose = await loadJose();
     try {
-      return await claimsOf(jose, { jwt, keys: await this.#loaded(source, cacheMs), options });
-    } catch (error) {
-      const unknownKey = error instanceof jose.errors.JWKSNoMatchingKey;
-      if (!unknownKey || (source.url === '' && source.file === '')) throw refusalOf(jose, error);
-    }
-    // The signer may have a new key; fetch the keys again.
-    try {
-      return await claimsOf(jose, { jwt, keys: await this.#loaded(source, refetchMs), options });
+      if (source.kind === 'keys') return await claimsOf(jose, { jwt, keys: { keys: source.keys.map(pemAsJwk) }, options });
+      if (source.kind === 'jwks') return await claimsOf(jose, { jwt, keys: parseKeySet(source.jwks), options });
+      const provider = this.#providerOf(source);
+      try {
+        return await claimsOf(jose, { jwt, keys: await this.#waitFor(provider, provider.current()), options });
+      } catch (error) {
+        if (!(error instanceof jose.errors.JWKSNoMatchingKey)) throw error;
+        // The signer may have a new key.
+        return await claimsOf(jose, { jwt, keys: await this.#waitFor(provider, provider.newest()), options });
+      }
     } catch (error) {
       throw refusalOf(jose, error);
     }
   }
 
-  /** Drops the fetched keys. */
-  clear(): void {
-    this.#fetched.clear();
+  /**
+   * Fetches the keys of a source that is being configured.
+   * @param beginning - of the message of the error
+   * @throws AccessError `invalid_request`
+   */
+  async check(source: FetchedKeys, beginning: string): Promise<void> {
+    try {
+      await this.#providerOf(source).fetch();
+    } catch (error) {
+      throw invalidRequest(`${beginning}: ${reasonFor(error)}`);
+    }
   }
 
-  async #loaded(source: JwtKeySource, ageMsMax: number): Promise<JSONWebKeySet> {
-    const keys = this.#keysOf(source, ageMsMax);
+  /** Drops the fetched keys. */
+  clear(): void {
+    this.#providers.clear();
+  }
+
+  async #waitFor(provider: ProviderKeys, keys: JSONWebKeySet | Promise<JSONWebKeySet>): Promise<JSONWebKeySet> {
     if (!(keys instanceof Promise)) return keys;
-    const name = nameOf(source);
-    const waiting = this.#waiting.get(name) ?? 0;
+    const waiting = this.#waiting.get(provider) ?? 0;
     if (waiting >= waitingMax) throw new AccessError('busy_logins', 'too many logins wait for the keys that verify tokens');
-    this.#waiting.set(name, waiting + 1);
+    this.#waiting.set(provider, waiting + 1);
     try {
       return await keys;
     } finally {
-      const left = (this.#waiting.get(name) ?? 0) - 1;
-      if (left > 0) this.#waiting.set(name, left);
-      else this.#waiting.delete(name);
+      const left = (this.#waiting.get(provider) ?? 0) - 1;
+      if (left > 0) this.#waiting.set(provider, left);
+      else this.#waiting.delete(provider);
     }
   }
 
-  #keysOf(source: JwtKeySource, ageMsMax: number): JSONWebKeySet | Promise<JSONWebKeySet> {
-    if (source.jwks !== '') return parseKeySet(source.jwks);
-    if (source.keys.length > 0) return { keys: source.keys.map(pemAsJwk) };
-    const name = nameOf(source);
-    const present = this.#fetched.get(name);
-    if (present !== undefined && this.#clock.nowMs() - present.atMs < ageMsMax) return present.keys;
-    const keys = this.#fetch(source);
-    const oldest = this.#fetched.size >= sourcesMax ? this.#fetched.keys().next() : undefined;
-    if (oldest?.done === false) this.#fetched.delete(oldest.value);
-    const entry = { keys, atMs: this.#clock.nowMs() };
-    this.#fetched.set(name, entry);
-    // A failure is not cached, so the next login fetches again.
-    keys.catch(() => {
-      if (this.#fetched.get(name) === entry) this.#fetched.delete(name);
-    });
-    return keys;
+  #providerOf(source: FetchedKeys): ProviderKeys {
+    const name = JSON.stringify(source);
+    const present = this.#providers.get(name);
+    if (present !== undefined) return present;
+    const oldest = this.#providers.size >= providersMax ? this.#providers.keys().next() : undefined;
+    if (oldest?.done === false) this.#providers.delete(oldest.value);
+    const provider = new ProviderKeys(() => this.#fetch(source), this.#clock);
+    this.#providers.set(name, provider);
+    return provider;
   }
 
-  async #fetch({ file, url, urlCa }: JwtKeySource): Promise<JSONWebKeySet> {
+  async #fetch(source: FetchedKeys): Promise<JSONWebKeySet> {
     try {
-      const text = file === '' ? await this.#sources.url(url, urlCa) : await this.#sources.file(file);
-      if (text !== undefined) return parseKeySet(text);
+      const text = await this.#sources.fetch(source);
+      if (text === undefined)
+        throw new AccessError('keys_unavailable', 'the configuration of this node has no key file of that name');
+      return parseKeySet(text);
     } catch (error) {
+      this.#sources.failed(source, error);
+      if (error instanceof AccessError && error.code === 'keys_unavailable') throw error;
       throw new AccessError('keys_unavailable', 'the keys that verify tokens cannot be fetched', { cause: error });
     }
-    throw new AccessError('keys_unavailable', 'the configuration of this node has no key file of that name');
   }
+}
+
+/** Returns why keys cannot be fetched. Of a system error only its code: its text may contain what the other side sent. */
+function reasonFor(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const { code, message } = Object(cause ?? error) as Readonly<Record<string, unknown>>;
+  return String(cause instanceof AccessError || typeof code !== 'string' ? message : code);
 }
 
 type Jose = typeof import('jose');
 /** Loads the library on demand: most nodes, and all gateways, verify no signed token. */
 const loadJose = (): Promise<Jose> => import('jose');
-
-const nameOf = ({ file, url, urlCa }: JwtKeySource): string => JSON.stringify([file, url, urlCa]);
 
 async function claimsOf(
   { createLocalJWKSet, errors, jwtVerify }: Jose,

@@ -29,15 +29,8 @@ import { accessTurns, runInSlices, type Steps, TimeSlice } from '@transitd/event
 import { type RecordClock, withinCidrs } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
-import { claimRefused, forgedToken, type JwtKeySource, JwtKeys, jwtAlgorithms, parseKeySet, pemAsJwk } from './keys.ts';
-
-export interface JwtConfig extends JwtKeySource {
-  readonly issuer: string;
-  readonly algorithms: readonly string[];
-  /** Role of a login that does not name a role. */
-  readonly defaultRole: string;
-  readonly inert: InertSettings;
-}
+import { algorithmsOf, checkConfig, issuerOf, type JwtConfig, keySourceOf, newConfig } from './config.ts';
+import { claimRefused, forgedToken, JwtKeys } from './keys.ts';
 
 /** Required claims, each with its allowed values. */
 export type BoundClaims = Readonly<Record<string, readonly (string | number | boolean)[]>>;
@@ -49,6 +42,8 @@ export interface JwtRole {
   readonly subject: string;
   /** Name of the claim that contains the user name. */
   readonly userClaim: string;
+  /** Whether `userClaim` may be a JSON Pointer (RFC 6901). The other names of claims always may. */
+  readonly userClaimJsonPointer: boolean;
   readonly boundClaims: BoundClaims;
   /** With `glob`, allowed values may begin or end with `*`. */
   readonly boundClaimsType: 'string' | 'glob';
@@ -58,7 +53,10 @@ export interface JwtRole {
   readonly groupsClaim: string;
   /** Policies by group. */
   readonly groupPolicies: Readonly<Record<string, readonly string[]>>;
+  /** Tolerated clock skew in seconds, as in the peers: 0 for a minute, negative for none. */
   readonly leewayS: number;
+  /** Seconds since the user proved who they are, of which the claim `auth_time` tells; 0 for any time. */
+  readonly maxAgeS: number;
   readonly inert: InertSettings;
   readonly token: TokenSettings;
 }
@@ -67,28 +65,18 @@ type Changed<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 export type JwtConfigChange = Changed<JwtConfig>;
 export type JwtRoleChange = Changed<Omit<JwtRole, 'token'>> & { readonly token: TokenSettingsChange };
 
-const newConfig: JwtConfig = {
-  keys: [],
-  jwks: '',
-  file: '',
-  url: '',
-  urlCa: '',
-  issuer: '',
-  algorithms: [],
-  defaultRole: '',
-  inert: {},
-};
-
 const newRole: JwtRole = {
   audiences: [],
   subject: '',
   userClaim: '',
+  userClaimJsonPointer: false,
   boundClaims: {},
   boundClaimsType: 'string',
   claimMappings: {},
   groupsClaim: '',
   groupPolicies: {},
-  leewayS: 60,
+  leewayS: 0,
+  maxAgeS: 0,
   inert: {},
   token: newTokenSettings,
 };
@@ -97,7 +85,7 @@ const configName = 'config';
 const jwtCharsMax = 16 * 1024;
 /** Every login compares them with the claims of its token. */
 const boundClaimsCharsMax = 64 * 1024;
-const leewaySMax = 300;
+const [leewaySMax, leewaySDefault] = [300, 60];
 const userCharsMax = 256;
 
 /** Logins by a JSON Web Token (RFC 7519) of an external issuer, checked against a role. */
@@ -126,10 +114,16 @@ export class JwtLogins implements OpenedMethod {
     return (await this.#configs.find(mount.id, configName))?.value;
   }
 
-  /** Replaces the whole configuration. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  /**
+   * Replaces the whole configuration. Keys that the method has to find are fetched first, so that a mistake is noticed before the first
+   * login.
+   * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
+   */
   async configure(mount: StoredMount, change: JwtConfigChange): Promise<void> {
     const config: JwtConfig = { ...newConfig, ...given(change), inert: changedInert({}, change.inert) };
-    checkConfig(config);
+    const source = checkConfig(config);
+    if (source.kind === 'discovery') await this.#keys.check(source, 'error checking oidc discovery URL');
+    if (source.kind === 'kubernetes') await this.#keys.check(source, 'invalid provider_config');
     await this.#configs.change(mount, configName, () => ({ value: config }));
   }
 
@@ -180,10 +174,11 @@ export class JwtLogins implements OpenedMethod {
   async #verified(config: JwtConfig, role: JwtRole | undefined, jwt: string, address: string): Promise<JWTPayload> {
     if (jwt === '' || jwt.length > jwtCharsMax)
       throw invalidRequest(`the token is missing or longer than ${jwtCharsMax} characters`);
-    const { audiences, subject, leewayS } = role ?? newRole;
+    const { audiences, subject, maxAgeS } = role ?? newRole;
+    const leewayS = leewayOf(role ?? newRole);
     const options: JWTVerifyOptions = {
-      algorithms: [...config.algorithms],
-      issuer: config.issuer,
+      algorithms: algorithmsOf(config),
+      issuer: issuerOf(config),
       requiredClaims: ['exp'],
       clockTolerance: leewayS,
       currentDate: new Date(this.#clock.utcMs()),
@@ -192,14 +187,18 @@ export class JwtLogins implements OpenedMethod {
     };
     // From another address every signed token gets the answer of a forged one, so nobody can test stolen tokens from there.
     const isNear = withinCidrs(role?.token.boundCidrs ?? [], address);
-    const claims = await this.#keys.verify(config, jwt, options).catch((error: unknown) => {
+    const claims = await this.#keys.verify(keySourceOf(config), jwt, options).catch((error: unknown) => {
       throw isNear || !(error instanceof AccessError && error.code === 'claim_refused')
         ? error
         : forgedToken('token_bound_cidrs');
     });
     if (!isNear) throw forgedToken('token_bound_cidrs');
-    if (claims.iat !== undefined && claims.iat > this.#clock.utcMs() / 1000 + leewayS)
+    const nowS = this.#clock.utcMs() / 1000;
+    if (claims.iat !== undefined && claims.iat > nowS + leewayS)
       throw claimRefused('its claim "iat" is in the future', 'iat', claims.iat);
+    const { auth_time: provedS } = claims;
+    if (maxAgeS > 0 && !(typeof provedS === 'number' && provedS + maxAgeS + leewayS >= nowS))
+      throw claimRefused('its claim "auth_time" is missing, or longer ago than max_age', 'max_age', provedS);
     return claims;
   }
 }
@@ -215,35 +214,33 @@ function* checkClaims(role: JwtRole, claims: JWTPayload): Steps<void> {
 }
 
 /** @throws AccessError `invalid_request` */
-function checkConfig({ keys, jwks, file, url, urlCa, issuer, algorithms }: JwtConfig): void {
-  const sources = [keys.length > 0, jwks !== '', file !== '', url !== ''].filter((isGiven) => isGiven).length;
-  if (sources !== 1) throw invalidRequest('exactly one of jwt_validation_pubkeys, jwks, jwks_file and jwks_url must be set');
-  for (const pem of keys) pemAsJwk(pem);
-  if (jwks !== '') parseKeySet(jwks);
-  if (url !== '' && (!URL.canParse(url) || new URL(url).protocol !== 'https:'))
-    throw invalidRequest('jwks_url must be an https URL');
-  if (urlCa !== '' && url === '') throw invalidRequest('jwks_ca_pem requires jwks_url');
-  if (issuer === '') throw invalidRequest('bound_issuer must be set');
-  if (algorithms.length === 0 || !algorithms.every((name) => jwtAlgorithms.includes(name)))
-    throw invalidRequest(`jwt_supported_algs must name some of ${jwtAlgorithms.join(', ')}`);
-}
-
-/** @throws AccessError `invalid_request` */
 function checkRole({ audiences, userClaim, boundClaims, boundClaimsType, groupPolicies, leewayS }: JwtRole): void {
   if (audiences.length === 0) throw invalidRequest('bound_audiences must be set');
   if (userClaim === '') throw invalidRequest('user_claim must be set');
   if (boundClaimsType !== 'string' && boundClaimsType !== 'glob')
     throw invalidRequest('bound_claims_type must be "string" or "glob"');
+  if (
+    boundClaimsType === 'glob' &&
+    !Object.values(boundClaims)
+      .flat()
+      .every((value) => typeof value === 'string')
+  )
+    throw invalidRequest('the values of bound_claims must be strings if bound_claims_type is "glob"');
   if (JSON.stringify(boundClaims).length > boundClaimsCharsMax)
     throw invalidRequest(`bound_claims must have at most ${boundClaimsCharsMax} characters as JSON`);
-  if (leewayS < 0 || leewayS > leewaySMax) throw invalidRequest(`clock_skew_leeway is at most ${leewaySMax}s`);
+  if (leewayS > leewaySMax) throw invalidRequest(`clock_skew_leeway is at most ${leewaySMax}s`);
   for (const policies of Object.values(groupPolicies))
     if (policyNames(policies).includes('root')) throw invalidRequest('auth methods cannot create root tokens');
 }
 
+/** Returns the tolerated clock skew in seconds. */
+const leewayOf = ({ leewayS }: JwtRole): number => (leewayS === 0 ? leewaySDefault : Math.max(leewayS, 0));
+
+const claimNamed = (claims: JWTPayload, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);
+
 /** Returns a claim by its name. A name that begins with a slash is a JSON Pointer (RFC 6901). */
 function claimAt(claims: JWTPayload, name: string): unknown {
-  if (!name.startsWith('/')) return Object.hasOwn(claims, name) ? claims[name] : undefined;
+  if (!name.startsWith('/')) return claimNamed(claims, name);
   const steps = name
     .slice(1)
     .split('/')
@@ -269,20 +266,25 @@ function* hasBoundValue(claim: unknown, values: readonly (string | number | bool
   return false;
 }
 
-function userOf({ userClaim }: JwtRole, claims: JWTPayload): string {
-  const user = claimAt(claims, userClaim);
+function userOf({ userClaim, userClaimJsonPointer }: JwtRole, claims: JWTPayload): string {
+  const user = (userClaimJsonPointer ? claimAt : claimNamed)(claims, userClaim);
   if (typeof user !== 'string' || user === '' || user.length > userCharsMax)
     throw claimRefused(`its claim ${JSON.stringify(userClaim)} does not name a user`, 'user_claim', user);
   return user;
 }
 
-/** Returns the user's groups to which the role assigns policies, and these policies. */
+/**
+ * Returns the user's groups to which the role assigns policies, and these policies.
+ * @throws AccessError `claim_refused` if the token does not list the groups
+ */
 function groupsOf({ groupsClaim, groupPolicies }: JwtRole, claims: JWTPayload): NonNullable<LoginGrant['groups']> {
-  const claimed: unknown = groupsClaim === '' ? [] : claimAt(claims, groupsClaim);
+  const claimed: unknown = groupsClaim === '' ? [] : (claimAt(claims, groupsClaim) ?? undefined);
+  if (claimed === undefined) throw claimRefused(`its claim ${JSON.stringify(groupsClaim)} is missing`, 'groups_claim', claimed);
   const listed: readonly unknown[] = Array.isArray(claimed) ? claimed : [claimed];
-  const names = [
-    ...new Set(listed.filter((group) => typeof group === 'string' && Object.hasOwn(groupPolicies, group))),
-  ] as string[];
+  const groups = listed.filter((group) => typeof group === 'string');
+  if (groups.length < listed.length)
+    throw claimRefused(`its claim ${JSON.stringify(groupsClaim)} is not a list of groups`, 'groups_claim', claimed);
+  const names = [...new Set(groups.filter((group) => Object.hasOwn(groupPolicies, group)))];
   return { names, policies: policiesOfGroups(groupPolicies, names) };
 }
 

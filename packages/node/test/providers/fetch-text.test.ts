@@ -1,16 +1,16 @@
 // @live
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { makeCertificate } from '../../process/test/certificate.ts';
-import { fetchText, keySources } from '../src/key-sources.ts';
+import { makeCertificate } from '../../../process/test/certificate.ts';
+import { fetchText } from '../../src/providers/fetch-text.ts';
 
-describe('key sets', () => {
+describe('a text from a server outside the cluster', () => {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-keys-'));
   const { cert_file, key_file } = makeCertificate(folder, 'localhost');
   const [cert, key] = [readFileSync(cert_file, 'utf8'), readFileSync(key_file)];
@@ -29,29 +29,30 @@ describe('key sets', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const outcome = (ca = cert): Promise<string> => fetchText(url, ca).catch((error: Error) => `refused: ${error.message}`);
+  const outcome = (ca = cert): Promise<string> =>
+    fetchText({ url, ca, hosts: 'any' }).catch((error: Error) => `refused: ${error.message}`);
 
-  it('are the body of the response', async () => {
+  it('is the body of the response', async () => {
     answer = (_req, res) => res.end('{"keys":[]}');
     expect(await outcome()).to.equal('{"keys":[]}');
   });
 
-  it('are refused from a server with an untrusted certificate', async () => {
+  it('is refused from a server with an untrusted certificate', async () => {
     answer = (_req, res) => res.end('{"keys":[]}');
     expect(await outcome('')).to.match(/^refused: /);
   });
 
-  it('are not fetched through a redirect', async () => {
+  it('is not fetched through a redirect', async () => {
     answer = (_req, res) => res.writeHead(302, { location: url }).end();
     expect(await outcome()).to.equal('refused: the response has status 302');
   });
 
-  it('are refused when they are too long', async () => {
+  it('is refused when the answer is too long', async () => {
     answer = (_req, res) => res.end(Buffer.alloc(1024 * 1024 + 1, 0x20));
     expect(await outcome()).to.equal('refused: the response is too long');
   });
 
-  it('are refused when the response is cut short', async () => {
+  it('is refused when the answer is cut short', async () => {
     answer = (_req, res) => {
       res.writeHead(200, { 'content-length': 100 }).write('{');
       setImmediate(() => res.destroy());
@@ -59,16 +60,28 @@ describe('key sets', () => {
     expect(await outcome()).to.match(/^refused: /);
   });
 
-  it('are refused when the server switches protocols instead of answering', async () => {
+  it('is refused when the server switches protocols instead of answering', async () => {
     answer = (_req, res) => res.writeHead(101, { connection: 'Upgrade', upgrade: 'other' }).flushHeaders();
     expect(await outcome()).to.equal('refused: the connection ended without an answer');
   });
 
-  it('are read only from files that the configuration names', async () => {
-    const file = join(folder, 'jwks.json');
-    writeFileSync(file, '{"keys":[]}');
-    const sources = keySources({ one: file });
-    expect(await sources.file('one')).to.equal('{"keys":[]}');
-    for (const name of ['two', file, 'toString', '../one']) expect(await sources.file(name), name).to.equal(undefined);
+  it('is refused from a private host, by address or by name, if the host must be public', async () => {
+    let calls = 0;
+    answer = (_req, res) => {
+      calls += 1;
+      res.end();
+    };
+    const port = new URL(url).port;
+    for (const host of ['localhost', '127.0.0.1', '[::1]', '[::ffff:127.0.0.1]'])
+      expect(
+        await fetchText({ url: `https://${host}:${port}/`, ca: cert, hosts: 'public' }).catch((error: Error) => error.message),
+      ).to.equal('the host has a private address');
+    expect(calls).to.equal(0);
+  });
+
+  it('is refused without encryption', async () => {
+    expect(
+      await fetchText({ url: url.replace('https', 'http'), ca: '', hosts: 'any' }).catch((error: Error) => error.message),
+    ).to.match(/Protocol "http:" not supported/);
   });
 });
