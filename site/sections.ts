@@ -21,6 +21,7 @@ export const sections: readonly Section[] = [
     pages: {
       api: 'paths, tokens, formats, the behavior that operations share, and the rotation of a key',
       'api-reference': 'every operation with its fields and answers',
+      jwt: 'exchange a JSON Web Token for a token: set up, rotation, protection',
       policies: 'for common roles, each with requests that it allows and denies',
       'command-line': 'environment, exit codes, completion, and an example of every command',
       'command-reference': 'every command with its arguments and options',

@@ -56,6 +56,7 @@ export const blockRows: readonly BlockRow[] = [
   { page: 'docs/first-steps.md', section: 'From a program', blocks: 5, ranBy: 'test/clients/programs.test.ts' },
   { page: 'docs/install.md', blocks: 3, ranBy: 'test/release/install-page.test.ts' },
   { page: 'docs/install.md', section: 'Debian package', blocks: 1, ranBy: 'test/release/debian-package.test.ts' },
+  { page: 'docs/jwt.md', blocks: 1, ranBy: 'test/docs/jwt.test.ts' },
   { page: 'docs/kubernetes.md', blocks: 3, notRun: kubernetes },
   { page: 'docs/kubernetes.md', section: 'Logins of pods', blocks: 2, ranBy: 'test/cluster/kubernetes-logins.test.ts' },
   { page: 'docs/moving.md', section: 'Look first', blocks: 1, ranBy: 'test/migrate/migrate.test.ts' },
