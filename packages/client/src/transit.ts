@@ -61,6 +61,7 @@ export interface KeyConfig {
   readonly keep_decryption_versions?: number;
   readonly trim_after?: string;
   readonly min_mac_length?: number;
+  readonly max_operations?: number;
 }
 
 /** How often one version of a key was used, and when. */
@@ -79,6 +80,8 @@ export interface KeyUsage {
   /** All later uses are counted. Absent while some node does not count. */
   readonly counting_since?: string;
   readonly versions: Readonly<Record<string, VersionUsage>>;
+  /** Encryptions and signatures that one version may make: the setting, or the default. Absent for any number. */
+  readonly max_operations?: number;
   /** Nodes that did not answer: their uses since their last report are missing. */
   readonly unanswered_nodes: readonly string[];
 }

@@ -14,6 +14,7 @@ import {
   rotateKey,
   type StoredKey,
   settingsOf,
+  spentWrites,
   trimAged,
   trimKey,
   typeWarnings,
@@ -36,6 +37,7 @@ import {
   writeKeysConfig,
 } from './keys/mount-config.ts';
 import { managedMaterial, newKey, withFreshVersion } from './keys/new-version.ts';
+import { type NearLimit, nearLimit } from './keys/operation-limit.ts';
 import { type DuePlace, type Paths, pathsOf } from './keys/paths.ts';
 import { sweepVersions } from './keys/sweep.ts';
 import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
@@ -248,8 +250,8 @@ export class TransitEngine {
 
   /** @throws TransitError `key_not_found`, `invalid_request` */
   configureKey(name: string, request: ConfigureKeyRequest): Promise<KeyAnswer> {
-    return this.#change(name, `no existing key named ${name} could be found`, (key) =>
-      configureKey(this.#paths, key, request, this.#clock.utcMs()),
+    return this.#change(name, `no existing key named ${name} could be found`, async (key) =>
+      configureKey(this.#paths, key, request, this.#clock.utcMs(), await this.#usageOf(key)),
     );
   }
 
@@ -328,8 +330,16 @@ export class TransitEngine {
     const key = await this.#keys.key(name);
     if (key?.record.id !== id) return undefined;
     const scope = { lowest: key.record.minAvailableVersion, nowMs: this.#clock.dueMs() };
-    const value = encodeKeyUsage(addedUses(await this.#usageOf(key), uses, scope));
-    return { conditions: [unchanged(this.#paths, key)], writes: [{ path: this.#paths.usage(name), value }] };
+    const usage = addedUses(await this.#usageOf(key), uses, scope);
+    const writes = [{ path: this.#paths.usage(name), value: encodeKeyUsage(usage) }];
+    return { conditions: [unchanged(this.#paths, key)], writes: [...writes, ...spentWrites(this.#paths, key, usage)] };
+  }
+
+  /** Returns the key's newest version if it has made 80 % of what it may; undefined also if no key of the name has this id. */
+  async nearLimit(name: string, id: string): Promise<NearLimit | undefined> {
+    const key = await this.#keys.key(name);
+    if (key?.record.id !== id) return undefined;
+    return nearLimit(key.record, await this.#usageOf(key));
   }
 
   readKeysConfig(): Promise<KeysConfig> {

@@ -15,6 +15,7 @@ export { defaultKeyType, keyTypeNames } from './keys/key-type.ts';
 export { addedUses, type KeyUsage, type VersionUse } from './keys/key-usage.ts';
 export type { KeyView, PairView, VersionView } from './keys/key-view.ts';
 export type { CacheConfig, KeysConfig } from './keys/mount-config.ts';
+export { type NearLimit, nearLimit, operationsMax } from './keys/operation-limit.ts';
 export { isKeyName } from './keys/paths.ts';
 export { noUses, type UseCounts, type UseKind, UseTally, useKinds } from './keys/use-tally.ts';
 export {

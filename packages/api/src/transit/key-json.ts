@@ -62,6 +62,7 @@ const shownKey = shown<KeyView>({
     { ...nextTrim.schema, description: 'The next deletion of versions by `trim_after`' },
     (key) => key.nextTrim && nextTrim.json(key.nextTrim),
   ],
+  'max_operations?': [{ ...integer, description: 'If it was set' }, (key) => key.maxOperations],
   supports_encryption: [boolean, (key) => key.supportsEncryption],
   supports_decryption: [boolean, (key) => key.supportsDecryption],
   supports_signing: [boolean, (key) => key.supportsSigning],

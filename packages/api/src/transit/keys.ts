@@ -189,6 +189,7 @@ const keySettings = {
     min: cmacBytesMin,
     max: wholeMacBytes,
   }),
+  max_operations: int('Encryptions and signatures of one version, after which it makes no more; 0 for the default', { min: 0 }),
 } as const;
 
 const configure = keyOperation(

@@ -1,6 +1,6 @@
 import { dataReply, integer, list, map, string, time } from '@transitd/http';
 import type { CurrentUsage } from '@transitd/node';
-import { useKinds, type VersionUse } from '@transitd/transit-engine';
+import { operationsMax, useKinds, type VersionUse } from '@transitd/transit-engine';
 import { data } from '../operation/answers.ts';
 import { type Context, operationsOn, type Route } from '../operation/operation.ts';
 import { shown } from '../operation/shown.ts';
@@ -25,13 +25,18 @@ const shownUsage = shown<CurrentUsage>({
     { ...map(shownUse.schema), description: 'By version; a version without uses is absent' },
     ({ usage }) => Object.fromEntries(Array.from(usage.versions, ([version, use]) => [version, shownUse.json(use)])),
   ],
+  'max_operations?': [
+    { ...integer, description: 'Encryptions and signatures that one version may make: the setting, or the default' },
+    ({ key }) => operationsMax(key.record),
+  ],
   unanswered_nodes: [
     { ...list(string), description: 'Nodes that did not answer: their uses since their last report are missing' },
     ({ unanswered }) => unanswered,
   ],
 });
 
-const warningsOf = ({ sinceMs, unanswered }: CurrentUsage): readonly string[] => [
+const warningsOf = ({ sinceMs, unanswered, near }: CurrentUsage): readonly string[] => [
+  ...(near === undefined ? [] : [`version ${near.version} has made ${near.made} of ${near.max} operations: rotate the key`]),
   ...(unanswered.length === 0
     ? []
     : [`the uses on ${unanswered.join(', ')} since the last record, at most a few minutes, are missing: no answer`]),

@@ -99,6 +99,34 @@ describe('the uses of keys', () => {
     expect(Object.keys(await versionsOf('trimmed'))).to.deep.equal(['2']);
   });
 
+  it('are limited where max_operations is set: a warning at 80 %, then a refusal after the next record, until a rotation', async () => {
+    await ask('POST', 'transit/keys/limited');
+    expect((await ask('GET', 'transit/keys/limited/usage')).body.data.max_operations).to.equal(2 ** 32);
+    const set = await ask('POST', 'transit/keys/limited/config', { max_operations: 10 });
+    expect(set.body.data.max_operations).to.equal(10);
+    const encrypt = () => ask('POST', 'transit/encrypt/limited', { plaintext });
+    const near = (): number => real.node.requireMember().usage.keysNearLimit;
+    const before = near();
+    await ask('POST', 'transit/encrypt/limited', { batch_input: Array.from({ length: 8 }, () => ({ plaintext })) });
+    expect((await ask('GET', 'transit/keys/limited/usage')).body.warnings).to.deep.equal([
+      'version 1 has made 8 of 10 operations: rotate the key',
+    ]);
+    await record();
+    expect(near()).to.equal(before + 1);
+    for (let i = 0; i < 3; i++) expect((await encrypt()).status, 'an overshoot').to.equal(200);
+    await record();
+    const { status, body } = await encrypt();
+    expect([status, body.errors]).to.deep.equal([
+      400,
+      ['version 1 has made the 10 encryptions and signatures that max_operations allows: rotate the key'],
+    ]);
+    await ask('POST', 'transit/keys/limited/rotate');
+    expect((await encrypt()).status).to.equal(200);
+    await record();
+    expect(near()).to.equal(before);
+    expect((await ask('POST', 'transit/keys/limited/config', { max_operations: -1 })).status).to.equal(400);
+  });
+
   it('of an unknown key are not found, and need the right to read them', async () => {
     expect((await ask('GET', 'transit/keys/unknown/usage')).status).to.equal(404);
     expect((await ask('GET', 'transit/keys/k/usage', undefined, { 'X-Service-Token': 's.wrong' })).status).to.equal(403);

@@ -39,8 +39,9 @@ export class CountedUses {
     return this.#hasLost;
   }
 
-  /** @param nowMs - time of the uses, in Unix milliseconds */
-  add(mount: string, name: string, { keyId, counts }: Pick<UseTally, 'keyId' | 'counts'>, nowMs: number): void {
+  /** @param timeMs - of the uses, in Unix milliseconds; fractions are dropped, because records have whole numbers */
+  add(mount: string, name: string, { keyId, counts }: Pick<UseTally, 'keyId' | 'counts'>, timeMs: number): void {
+    const nowMs = Math.floor(timeMs);
     for (const [version, used] of counts) {
       const use = this.#useOf({ mount, name, id: keyId, version, ...noUses(), firstMs: nowMs, lastMs: nowMs });
       if (use === undefined) continue;

@@ -7,6 +7,8 @@ import { acceptsWrites, type Condition, type Store, type Transaction, type Write
 import {
   addedUses,
   type KeyUsage,
+  type NearLimit,
+  nearLimit,
   type TransitEngine,
   TransitError,
   type UsedKey,
@@ -36,6 +38,8 @@ const answerMsMax = 2500;
 const handOverMsMax = 3000;
 /** Most transactions in a row. A node has more uses in the next one if they do not fit into one batch. */
 const roundsMax = 100;
+/** Most keys that are remembered because they are near their limit. */
+const nearMax = 10_000;
 /** Attempts to look at uses while nothing is being recorded. */
 const looksMax = 5;
 
@@ -45,6 +49,8 @@ export interface CurrentUsage extends UsedKey {
   readonly sinceMs: number | undefined;
   /** Names of the nodes that did not answer: their uses since they last reported are missing. */
   readonly unanswered: readonly string[];
+  /** The newest version, if it has made 80 % of what it may. */
+  readonly near: NearLimit | undefined;
 }
 
 /** The services of an unsealed node, as far as they are used here. */
@@ -78,10 +84,17 @@ export class UsageCollector {
   /** When uses are recorded next, by the monotonic clock. */
   #dueMs = Number.NEGATIVE_INFINITY;
   #wasActive = false;
+  /** Keys whose newest version has made 80 % of what it may, by their ids. */
+  readonly #near = new Map<string, Pick<KeyVersionUse, 'mount' | 'name'>>();
 
   constructor(member: CollectingMember, host: CollectingHost) {
     this.#member = member;
     this.#host = host;
+  }
+
+  /** Number of keys whose newest version has made 80 % of what it may, as far as they were used since this node is active. */
+  get keysNearLimit(): number {
+    return this.#member.role.isActive ? this.#near.size : 0;
   }
 
   /** Records the uses if that is due: once a minute, and when this node becomes the active one. Called every second. */
@@ -90,6 +103,7 @@ export class UsageCollector {
     const nowMs = this.#host.clock.nowMs();
     const isDue = !this.#wasActive || nowMs >= this.#dueMs;
     this.#wasActive = isActive;
+    if (!isActive) this.#near.clear();
     if (!isActive || !isDue) return;
     this.#dueMs = nowMs + recordMs;
     try {
@@ -147,7 +161,8 @@ export class UsageCollector {
     const all: KeyUsage = addedUses(usage, byVersion(uses), { lowest: key.record.minAvailableVersion, nowMs });
     // The key that was backed up may have been used elsewhere until it was restored.
     const sinceMs = marks.sinceMs && Math.max(marks.sinceMs, all.lostMs, key.record.restore?.timeMs ?? 0);
-    return { key, usage: all, sinceMs, unanswered: unansweredIn(answers) };
+    const near = nearLimit(key.record, all);
+    return { key, usage: all, sinceMs, unanswered: unansweredIn(answers), near };
   }
 
   /** Records the next batch of each node; returns undefined if this node may not. */
@@ -161,14 +176,33 @@ export class UsageCollector {
     });
     const { marks, uses } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs: this.#host.clock.dueMs() });
     const isCounting = marks.sinceMs !== undefined;
-    if (uses.length === 0 && JSON.stringify(marks) === JSON.stringify(before)) return { hasMore: false, isCounting };
+    if (uses.length === 0 && JSON.stringify(marks) === JSON.stringify(before)) {
+      await this.#findNear(services.services, []);
+      return { hasMore: false, isCounting };
+    }
     const { conditions, writes } = await addingUses(services.services, uses);
     const { outcome } = await barrier.store.commit({
       conditions: [{ path: marksPath, revision }, ...conditions],
       writes: [writtenMarks(marks), ...writes],
     });
+    if (outcome === 'committed') await this.#findNear(services.services, uses);
     const hasMore = outcome === 'conflict' || answers.some(({ answer }) => typeof answer === 'object' && answer.hasMore);
     return { hasMore, isCounting };
+  }
+
+  /** Finds keys near their limit, among those that were just used and those that were near before. */
+  async #findNear({ mounts }: UnsealedNode, uses: readonly KeyVersionUse[]): Promise<void> {
+    const keys = new Map([...this.#near, ...uses.map(({ id, mount, name }) => [id, { mount, name }] as const)]);
+    const slice = new TimeSlice();
+    for (const [id, { mount, name }] of keys) {
+      if (slice.isOver) await slice.next();
+      const near = await mounts.engineOf(mount)?.nearLimit(name, id);
+      if (near === undefined) this.#near.delete(id);
+      else if (!this.#near.has(id) && this.#near.size < nearMax) {
+        this.#near.set(id, { mount, name });
+        this.#host.log.warn({ key: name, ...near }, 'a key version has made 80 % of the operations that it may: rotate the key');
+      }
+    }
   }
 
   /** Asks all members, this node included. */

@@ -12,8 +12,8 @@ const versionUse = z.object({
   decryptions: count,
   signatures: count,
   verifications: count,
-  firstMs: z.number(),
-  lastMs: z.number(),
+  firstMs: z.int(),
+  lastMs: z.int(),
 });
 
 /**

@@ -205,6 +205,12 @@ describe('the uses that a thread has counted', () => {
     expect([uses.size, uses.take()]).to.deep.equal([0, []]);
   });
 
+  it('have times in whole milliseconds, whatever the clock says', () => {
+    const uses = new CountedUses();
+    for (const timeMs of [5.7, 6.2]) uses.add('m', 'k', tallyOf('a', 1), timeMs);
+    expect(uses.of('a').map(({ firstMs, lastMs }) => [firstMs, lastMs])).to.deep.equal([[5, 6]]);
+  });
+
   it('of other threads are added, with the earliest and the latest time', () => {
     const uses = new CountedUses();
     uses.add('m', 'k', tallyOf('a', 1), 5);

@@ -16,6 +16,11 @@ export function registerNodeGauges(target: MetricTarget, node: NodeSource): void
   registerRows(target, release, () => [[version, 1]]);
   gauge('core_unsealed', '1 if this node is unsealed, otherwise 0', (node) => node?.services !== undefined);
   gauge('core_active', '1 if this node is the active node, otherwise 0', (node) => node?.active ?? false);
+  gauge(
+    'core_keys_near_max_operations',
+    'Number of keys whose newest version has made 80 % of its max_operations, of those used since this node is active',
+    (node) => node?.member?.usage.keysNearLimit ?? 0,
+  );
   gauge('barrier_estimated_encryptions', 'Number of values encrypted with the current encryption key of the barrier', (node) =>
     node?.services === undefined ? 0 : (node.member?.barrier.rotation.keyStatus().encryptions ?? 0),
   );

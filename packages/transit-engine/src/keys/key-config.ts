@@ -4,6 +4,8 @@ import { aged, agingOf, agingSettings, checkAging, checkRequestedMinimums } from
 import { changed, checkAutoRotatePeriod, checkRotatesByItself, type KeyChange, type StoredKey } from './key.ts';
 import { type AgingSettings, type KeyRecord, usableVersion } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
+import { unusedKey } from './key-usage.ts';
+import { checkMaxOperations, withMaxOperations, withSpentVersions } from './operation-limit.ts';
 import type { Paths } from './paths.ts';
 
 /** Settings to change. An absent field keeps its value. */
@@ -17,12 +19,24 @@ export interface ConfigureKeyRequest extends Partial<Settings<AgingSettings>> {
   readonly autoRotatePeriodS?: number | undefined;
   /** Bytes; only for keys that make CMACs. */
   readonly minMacLength?: number | undefined;
+  /** Encryptions and signatures of one version; 0 for the default of the type. */
+  readonly maxOperations?: number | undefined;
 }
 
 type Settings<T> = { readonly [Name in keyof T]: T[Name] | undefined };
 
-/** @param utcMs - as in {@link aged} @throws TransitError `invalid_request`, and then changes nothing */
-export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKeyRequest, utcMs: number): KeyChange {
+/**
+ * @param utcMs - as in {@link aged}
+ * @param usage - the recorded uses of the key
+ * @throws TransitError `invalid_request`, and then changes nothing
+ */
+export function configureKey(
+  paths: Paths,
+  key: StoredKey,
+  request: ConfigureKeyRequest,
+  utcMs: number,
+  usage = unusedKey(key.record.id),
+): KeyChange {
   const { record } = key;
   checkVersionBound('decryption', request.minDecryptionVersion, record);
   checkVersionBound('encryption', request.minEncryptionVersion, record);
@@ -30,6 +44,7 @@ export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKey
   const type = keyType(record.type);
   checkRotatesByItself(type, request.autoRotatePeriodS ?? 0);
   if (request.minMacLength !== undefined) checkMinMacLength(type, request.minMacLength);
+  if (request.maxOperations !== undefined) checkMaxOperations(request.maxOperations);
   const before = agingSettings(record);
   const settings = {
     keepEncryptionVersions: request.keepEncryptionVersions ?? before.keepEncryptionVersions,
@@ -51,8 +66,9 @@ export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKey
   };
   checkMinimums(byHand);
   checkRequestedMinimums(byHand, request);
-  const configured = aged(byHand, utcMs);
-  return changed(paths, key, configured, [...configurationWarnings(record, request), ...agingWarnings(byHand, configured)]);
+  const configured = withMaxOperations(aged(byHand, utcMs), request.maxOperations);
+  const warnings = [...configurationWarnings(record, request), ...agingWarnings(byHand, configured)];
+  return changed(paths, key, withSpentVersions(configured, usage), warnings);
 }
 
 /** Returns a warning for each minimum that the settings have moved at once. */

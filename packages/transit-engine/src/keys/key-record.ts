@@ -42,6 +42,10 @@ export interface KeyRecord {
    * be used.
    */
   readonly confirmedVersion?: number;
+  /** Most encryptions and signatures of one version; absent: {@link operationsMax} gives the default. */
+  readonly maxOperations?: number;
+  /** Versions that have reached `maxOperations`, ascending: they make nothing more. Absent if none has. */
+  readonly spentVersions?: readonly number[];
   /** The last backup. */
   readonly backup?: Occasion;
   /** The restore that made this key. */
@@ -94,7 +98,7 @@ export function latestUsable(record: KeyRecord): number {
 
 const formatVersion = 1;
 
-type OptionalField = 'aging' | 'confirmedVersion' | 'backup' | 'restore';
+type OptionalField = 'aging' | 'confirmedVersion' | 'maxOperations' | 'spentVersions' | 'backup' | 'restore';
 
 const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, OptionalField>, 'string' | 'boolean' | 'number'>> = {
   id: 'string',
@@ -120,7 +124,7 @@ const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, OptionalField>, 'stri
 
 /** Whether a key record has this field. Stored records may have further fields, written by later versions of this program. */
 export const isKeyField = (name: string): boolean =>
-  Object.hasOwn(fieldTypes, name) || ['aging', 'backup', 'restore'].includes(name);
+  Object.hasOwn(fieldTypes, name) || ['aging', 'backup', 'restore', 'maxOperations'].includes(name);
 
 /** Encodes JSON in UTF-8 with a format number. It contains no key material. */
 export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
@@ -145,6 +149,8 @@ function isKeyRecord(record: object): record is KeyRecord {
     [-1, 1, 2].includes(Number(fields.get('convergentVersion'))) &&
     ['number', 'undefined'].includes(typeof fields.get('confirmedVersion')) &&
     isAging(fields.get('aging')) &&
+    ['number', 'undefined'].includes(typeof fields.get('maxOperations')) &&
+    isVersions(fields.get('spentVersions')) &&
     isOccasion(fields.get('backup')) &&
     isOccasion(fields.get('restore'))
   );
@@ -160,6 +166,9 @@ const isAging = (value: unknown): boolean => {
     retired.every((each) => Number.isSafeInteger(each?.below) && Number.isSafeInteger(each?.sinceMs))
   );
 };
+
+const isVersions = (value: unknown): boolean =>
+  value === undefined || (Array.isArray(value) && value.every((each) => typeof each === 'number'));
 
 const isOccasion = (value: unknown): boolean =>
   value === undefined ||

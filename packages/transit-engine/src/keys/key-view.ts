@@ -29,7 +29,8 @@ export interface PairView {
 export interface KeyView
   extends Omit<
       KeyRecord,
-      'id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs' | 'confirmedVersion' | 'minMacLength' | 'aging'
+      | ('id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs' | 'confirmedVersion' | 'minMacLength')
+      | ('aging' | 'spentVersions')
     >,
     AgingSettings {
   readonly name: string;
@@ -66,7 +67,8 @@ export function keyView(
   { name, record, revision }: { name: string; record: KeyRecord; revision: number },
   versions: readonly VersionView[],
 ): KeyView {
-  const { id, convergent, kdf, convergentVersion, latestCreatedMs, confirmedVersion, minMacLength, aging, ...settings } = record;
+  const { id, convergent, kdf, convergentVersion, latestCreatedMs, confirmedVersion, minMacLength, ...more } = record;
+  const { aging, spentVersions, ...settings } = more;
   const [rotationMs, nextMinimums, trim] = [rotationDueMs(record), afterNextVersion(record), nextTrim(record)];
   const latestVersion = usableVersion(record);
   const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation, api, cmac } = keyType(record.type);

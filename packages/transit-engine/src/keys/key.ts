@@ -6,7 +6,9 @@ import { aged, trimmedAt, withoutTrimmed } from './aging.ts';
 import { dueWrites } from './due.ts';
 import { encodeKeyRecord, type KeyRecord, usableVersion } from './key-record.ts';
 import { apiNameOf, fitsType, type KeyType, keyType, requestedType, type TypeRequest } from './key-type.ts';
+import type { KeyUsage } from './key-usage.ts';
 import { type VersionView, versionView } from './key-view.ts';
+import { withSpentVersions } from './operation-limit.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
@@ -332,6 +334,12 @@ export function changed(
   const due = dueWrites(paths, key.name, { before: key.record, after: record });
   const writes = [{ path: paths.key(key.name), value }, ...due, ...deletions];
   return { record, transaction: { conditions: [unchanged(paths, key)], writes }, warnings };
+}
+
+/** Returns the write that keeps the versions that make nothing more in step with the uses of a key. */
+export function spentWrites(paths: Paths, { name, record }: StoredKey, usage: KeyUsage): Write[] {
+  const value = encodeKeyRecord(withSpentVersions(record, usage));
+  return Buffer.compare(value, encodeKeyRecord(record)) === 0 ? [] : [{ path: paths.key(name), value }];
 }
 
 /** @throws TransitError `invalid_request` */

@@ -1,4 +1,4 @@
-import type { StoredKey } from './key.ts';
+import type { KeyRecord } from './key-record.ts';
 
 /** What is counted of a key version. MACs count as signatures, and their checks as verifications; a data key is an encryption. */
 export const useKinds = ['encryptions', 'decryptions', 'signatures', 'verifications'] as const;
@@ -15,7 +15,7 @@ export class UseTally {
   readonly counts = new Map<number, UseCounts>();
 
   /** Begins again: an operation starts over if a version disappears meanwhile. */
-  begin({ record }: Pick<StoredKey, 'record'>): void {
+  begin({ record }: { readonly record: Pick<KeyRecord, 'id'> }): void {
     this.keyId = record.id;
     if (this.counts.size > 0) this.counts.clear();
   }

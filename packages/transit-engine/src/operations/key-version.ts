@@ -1,5 +1,6 @@
 import type { LoadedKey } from '../keys/key-cache.ts';
 import { latestUsable } from '../keys/key-record.ts';
+import { checkUnspent } from '../keys/operation-limit.ts';
 import { TransitError } from '../values/errors.ts';
 
 /** Operations that make a ciphertext, signature or MAC. The caller may choose the key version. */
@@ -13,6 +14,7 @@ export type VersionPurpose = 'encryption' | 'signing' | 'HMAC' | 'CMAC';
 export function versionFor(purpose: VersionPurpose, { record }: LoadedKey, requested = 0): number {
   const { minEncryptionVersion, minDecryptionVersion } = record;
   const latestVersion = latestUsable(record);
+  if (record.spentVersions !== undefined) checkUnspent(record, requested === 0 ? latestVersion : requested);
   if (requested === 0) return latestVersion;
   if (requested < 0) throw unavailable(refusals[purpose].negative);
   if (requested > latestVersion) throw unavailable(refusals[purpose].tooNew(latestVersion));

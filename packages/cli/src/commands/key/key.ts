@@ -41,6 +41,7 @@ interface ConfigOptions extends Mounted {
   readonly keepDecryptionVersions?: number;
   readonly trimAfter?: string;
   readonly minMacLength?: number;
+  readonly maxOperations?: number;
 }
 
 /** `key`: named keys and their operations; the commands do the base64 encoding. */
@@ -149,6 +150,7 @@ function changeCommands(key: Command, { serverAction }: Runner): void {
     )
     .option('--trim-after <duration>', 'delete versions that no longer decrypt after this time; 0 for never')
     .option('--min-mac-length <bytes>', 'shortest CMAC that verifies without mac_length, 4 to 16', wholeNumber)
+    .option('--max-operations <count>', 'encryptions and signatures of one version, then none; 0 for the default', wholeNumber)
     .action(
       serverAction(async ({ client, output }, name: string, options: ConfigOptions) => {
         const config = configOf(options);
@@ -269,5 +271,6 @@ function configOf(options: ConfigOptions): KeyConfig {
     ...(options.keepDecryptionVersions !== undefined && { keep_decryption_versions: options.keepDecryptionVersions }),
     ...(options.trimAfter !== undefined && { trim_after: options.trimAfter }),
     ...(options.minMacLength !== undefined && { min_mac_length: options.minMacLength }),
+    ...(options.maxOperations !== undefined && { max_operations: options.maxOperations }),
   };
 }
