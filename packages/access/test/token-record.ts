@@ -22,6 +22,7 @@ export const tokenRecord = (given: Partial<TokenRecord> = {}): TokenRecord => ({
   maxTtlS: 0,
   role: '',
   boundCidrs: [],
+  boundCertificate: '',
   mount: '',
   source: '',
   groups: [],

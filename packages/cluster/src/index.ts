@@ -66,5 +66,12 @@ export { historyOf, type Reached, reachedState } from './standbys/reached-state.
 export { replicationModes } from './standbys/replication-modes.ts';
 export { placeOf, serviceIndexOf } from './standbys/service-history.ts';
 export { StateComparison } from './standbys/state-comparison.ts';
-export { callerHeader, Forwarder, forwardedByHeader, NoActiveNode, notExecutedHeader } from './transport/forwarder.ts';
+export {
+  callerHeader,
+  certificateHeader,
+  Forwarder,
+  forwardedByHeader,
+  NoActiveNode,
+  notExecutedHeader,
+} from './transport/forwarder.ts';
 export { LeadershipTransferred, leadershipTransferredHeader } from './transport/leadership-transferred.ts';

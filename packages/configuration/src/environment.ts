@@ -35,6 +35,8 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
   TRANSITD_LISTEN_TLS_CERT_FILE: ['listeners', 0, 'tls', 'cert_file'],
   TRANSITD_LISTEN_TLS_KEY_FILE: ['listeners', 0, 'tls', 'key_file'],
   TRANSITD_LISTEN_TLS_CLIENT_CA_FILE: ['listeners', 0, 'tls', 'client_ca_file'],
+  TRANSITD_LISTEN_TLS_CLIENT_CRL_FILE: ['listeners', 0, 'tls', 'client_crl_file'],
+  TRANSITD_LISTEN_TLS_CLIENT_AUTH: ['listeners', 0, 'tls', 'client_auth'],
   TRANSITD_LISTEN_TLS_MIN_VERSION: ['listeners', 0, 'tls', 'min_version'],
   TRANSITD_LISTEN_TLS_DISABLE: ['listeners', 0, 'tls_disable'],
   TRANSITD_LISTEN_MAX_REQUEST_SIZE: ['listeners', 0, 'max_request_size'],

@@ -104,8 +104,16 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
     'tls.cert_file': reload('PEM file of the certificate, followed by its intermediate certificates'),
     'tls.key_file': reload('PEM file of the private key'),
     'tls.client_ca_file': reload(
-      'PEM file of one or more authorities. If set, a client must present a certificate that one of them issued, or the handshake ends; ' +
-        'a token is needed all the same. The file is read again on SIGHUP; setting or removing the key needs a restart',
+      'PEM file of root authorities, and of others that roles of `cert` name. If set, clients are asked for a certificate below one of ' +
+        'the roots, and no session is resumed; a token is needed all the same. The file is read again on SIGHUP; setting or removing the ' +
+        'key needs a restart',
+    ),
+    'tls.client_crl_file': reload(
+      'PEM file with the revocation list of every authority in the chains, roots included. While a list is missing or older than its ' +
+        '`nextUpdate`, no certificate of its authority is accepted',
+    ),
+    'tls.client_auth': restart(
+      '`required`: a handshake without a verified certificate ends; `optional`: its connection counts as one without. Default: `required`',
     ),
     'tls.min_version': reload('Oldest TLS version that is accepted'),
     tls_disable: restart('Serve without TLS: on loopback, or behind a proxy on the same machine'),

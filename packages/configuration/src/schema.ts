@@ -68,12 +68,18 @@ const peerAddress = z
   .refine((text) => Number(text.slice(text.lastIndexOf(':') + 1)) <= 65_535, 'must have a port up to 65535')
   .refine((text) => URL.canParse(`wss://${text.replace(/\d+$/, '1')}`), 'must have a host that may stand in a URL');
 
-const tls = z.strictObject({
-  cert_file: z.string(),
-  key_file: z.string(),
-  client_ca_file: z.string().optional(),
-  min_version: z.enum(['1.2', '1.3']).default('1.2'),
-});
+const tls = z
+  .strictObject({
+    cert_file: z.string(),
+    key_file: z.string(),
+    client_ca_file: z.string().optional(),
+    client_crl_file: z.string().optional(),
+    client_auth: z.enum(['required', 'optional']).optional(),
+    min_version: z.enum(['1.2', '1.3']).default('1.2'),
+  })
+  .refine((value) => value.client_ca_file !== undefined || (value.client_crl_file ?? value.client_auth) === undefined, {
+    message: 'needs client_ca_file for client_crl_file and client_auth',
+  });
 
 const listener = z
   .strictObject({

@@ -1,4 +1,4 @@
-import { randomBytes, X509Certificate } from 'node:crypto';
+import { constants, randomBytes, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { readNamedFile, reasonOf, StartError } from '@transitd/process';
 import type { ListenerConfig } from './schema.ts';
@@ -29,25 +29,28 @@ const sessionIdContextBytes = 16;
  * the context that it replaces.
  *
  * Each call makes new keys for session tickets, so a session resumes only at a server that got the same options, such as another thread of
- * one listener. A client that resumes a session does not show its certificate again: with shared keys, a session of another listener or of
- * the time before a reload would pass without one.
+ * one listener. A listener that asks for certificates resumes none: a resumed session has no certificate that was verified against the
+ * authorities and revocation lists of now.
  * @throws StartError
  */
 export function tlsContext({
   cert_file,
   key_file,
   client_ca_file,
+  client_crl_file,
   min_version,
 }: NonNullable<ListenerConfig['tls']>): SecureContextOptions {
   const context: SecureContextOptions = {
     cert: readCertificate(cert_file),
     key: read(key_file),
-    ...(client_ca_file !== undefined && { ca: readCertificate(client_ca_file) }),
     minVersion: `TLSv${min_version}`,
     ciphers: cipherSuites,
     honorCipherOrder: true,
-    ticketKeys: randomBytes(ticketKeyBytes),
     sessionIdContext: randomBytes(sessionIdContextBytes).toString('hex'), // by default made of the command line, and threads have others
+    ...(client_ca_file === undefined
+      ? { ticketKeys: randomBytes(ticketKeyBytes) }
+      : { ca: readAuthorities(client_ca_file), secureOptions: constants.SSL_OP_NO_TICKET }),
+    ...(client_crl_file !== undefined && { crl: readRevocationLists(client_crl_file) }),
   };
   try {
     createSecureContext(context);
@@ -62,10 +65,38 @@ const read = (file: string): Buffer => readNamedFile('listeners', file);
 /** Reads a PEM file and requires a certificate in it, because OpenSSL accepts a file without certificates as an empty list. */
 function readCertificate(file: string): Buffer {
   const pem = read(file);
+  checkCertificate(file, pem);
+  return pem;
+}
+
+/** Returns the certificates of a PEM file one by one, each in PEM. OpenSSL would ignore those after one that it cannot read. */
+function readAuthorities(file: string): string[] {
+  const authorities = blocksOf('CERTIFICATE', read(file).toString('latin1'));
+  if (authorities.length === 0) throw new StartError(`listeners: ${file} holds no certificate in PEM`);
+  for (const pem of authorities) checkCertificate(file, pem);
+  return authorities;
+}
+
+/** Returns the revocation lists of a PEM file one by one: Node would read only the first of them. */
+function readRevocationLists(file: string): string[] {
+  const lists = blocksOf('X509 CRL', read(file).toString('latin1'));
+  if (lists.length === 0) throw new StartError(`listeners: ${file} holds no certificate revocation list in PEM`);
+  try {
+    createSecureContext({ crl: lists });
+  } catch (error) {
+    throw new StartError(`listeners: ${file} holds no certificate revocation list in PEM: ${reasonOf(error)}`);
+  }
+  return lists;
+}
+
+function checkCertificate(file: string, pem: string | Buffer): void {
   try {
     new X509Certificate(pem);
   } catch (error) {
     throw new StartError(`listeners: ${file} holds no certificate in PEM: ${reasonOf(error)}`);
   }
-  return pem;
 }
+
+/** Returns the blocks of a PEM text whose label ends with the given one (OpenSSL reads `X509 CERTIFICATE` too). */
+const blocksOf = (label: string, pem: string): string[] =>
+  pem.match(new RegExp(`-----BEGIN [A-Z0-9 ]*${label}-----[^-]*-----END [A-Z0-9 ]*${label}-----`, 'g')) ?? [];

@@ -162,6 +162,11 @@ describe('configuration', () => {
       input: { ...minimal, listeners: [{ address: '127.0.0.1:1', tls_disable: true, tls: { cert_file: 'a', key_file: 'b' } }] },
       says: /both/,
     },
+    ...[{ client_auth: 'optional' }, { client_crl_file: 'c' }].map((more) => ({
+      what: `${Object.keys(more)} without authorities`,
+      input: { ...minimal, listeners: [{ address: '127.0.0.1:1', tls: { cert_file: 'a', key_file: 'b', ...more } }] },
+      says: /listeners\.0\.tls: needs client_ca_file/,
+    })),
     {
       what: 'a port out of range',
       input: { ...minimal, listeners: [{ address: '127.0.0.1:70000', tls_disable: true }] },

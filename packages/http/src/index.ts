@@ -14,6 +14,7 @@ export {
 export type { BodyCaller } from './body/body-room.ts';
 export { bodyStream } from './body/body-stream.ts';
 export { attachFront } from './connection/attach.ts';
+export { clientCertificateOf, noteClientCertificate } from './connection/client-certificates.ts';
 export { Connections, endpointOf } from './connection/connections.ts';
 export { OpenResponses } from './connection/open-responses.ts';
 export { reading } from './connection/reading.ts';

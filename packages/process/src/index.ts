@@ -1,5 +1,15 @@
 export { callerGroup, canonicalCidr, commonCidrs, isCidr, plainAddress, withinCidrs } from './address.ts';
 export { answerTo } from './answer.ts';
+export {
+  type ClientCertificate,
+  clientCertificateBytesMax,
+  clientCertificateIn,
+  clientCertificateText,
+  clientCertificateTextMax,
+  clientChainMax,
+  clientChainsMax,
+  isCertificate,
+} from './client-certificate.ts';
 export { type Clock, type RecordClock, systemClock } from './clock.ts';
 export { escapeControls, escapeInJson } from './controls.ts';
 export { leavesCoreFiles, warnOfCoreDumps } from './core-dumps.ts';

@@ -1,10 +1,11 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { addressText, type ListenerConfig, tlsContext } from '@transitd/configuration';
 import { attachFront, type Connections, endpointOf } from '@transitd/http';
 import { StartError } from '@transitd/process';
+import { noteClientCertificates, useAuthorities } from './client-certificates.ts';
 import { unusable } from './free-address.ts';
 
 /** How long requests in flight may take to finish after a stop signal, in milliseconds. */
@@ -28,18 +29,23 @@ export function createListener({ tls, context, headers_timeout }: ListenerServer
     requireHostHeader: false, // the front checks the Host header, and answers with the API's error format
     noDelay: true,
   };
-  const requestsCertificate = tls?.client_ca_file !== undefined;
   const server: Server =
-    tls === undefined
-      ? createServer(options)
-      : createTlsServer({
-          ...options,
-          ...(context ?? tlsContext(tls)),
-          handshakeTimeout: headers_timeout,
-          requestCert: requestsCertificate,
-          rejectUnauthorized: requestsCertificate,
-        });
+    tls === undefined ? createServer(options) : tlsServer(tls, context ?? tlsContext(tls), options, headers_timeout);
   attachFront(server, front);
+  return server;
+}
+
+function tlsServer(
+  { client_ca_file, client_auth }: NonNullable<ListenerConfig['tls']>,
+  context: SecureContextOptions,
+  options: ServerOptions,
+  handshakeTimeout: number,
+): TlsServer {
+  const requestCert = client_ca_file !== undefined;
+  const rejectUnauthorized = requestCert && client_auth !== 'optional';
+  const server = createTlsServer({ ...options, ...context, handshakeTimeout, requestCert, rejectUnauthorized });
+  useAuthorities(server, context);
+  if (requestCert) noteClientCertificates(server);
   return server;
 }
 
@@ -111,7 +117,9 @@ export class Listener {
 
   /** Replaces the TLS context for new handshakes. */
   replaceContext(context: SecureContextOptions): void {
-    if (this.#server instanceof TlsServer) this.#server.setSecureContext(context);
+    if (!(this.#server instanceof TlsServer)) return;
+    this.#server.setSecureContext(context);
+    useAuthorities(this.#server, context);
   }
 
   /**

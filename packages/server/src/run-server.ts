@@ -213,5 +213,5 @@ async function reload({ config, reread, nodeLog, running }: Reloading): Promise<
 /** Returns the settings of a listener that need a restart to change. */
 const fixedSettings = ({ tls, ...rest }: ListenerConfig): object => ({
   ...rest,
-  tls: tls && { requestsCertificate: tls.client_ca_file !== undefined },
+  tls: tls && { requestsCertificate: tls.client_ca_file !== undefined, client_auth: tls.client_auth },
 });

@@ -176,13 +176,20 @@ describe('the number of gateways', () => {
 });
 
 describe('the header of a passed request', () => {
-  it('names the client of the gateway', () => {
-    const text = senderText('secret', 1, { remoteAddress: '2001:db8::1', remotePort: 4711 });
-    expect(senderIn(text, 'secret')).to.deep.equal({ listener: 1, address: '2001:db8::1', port: 4711 });
-  });
+  const certificate = {
+    sha256: 'aa',
+    expiresMs: 1_700_000_000_000,
+    der: Buffer.from('3000', 'hex'),
+    chains: [['aa', 'bb'], ['aa']],
+  };
+  for (const told of [undefined, certificate])
+    it(`names the client of the gateway, ${told === undefined ? 'without' : 'with'} a verified certificate`, () => {
+      const text = senderText('secret', 1, { remoteAddress: '2001:db8::1', remotePort: 4711 }, told);
+      expect(senderIn(text, 'secret')).to.deep.equal({ listener: 1, address: '2001:db8::1', port: 4711, certificate: told });
+    });
 
   it('is refused without the secret', () => {
-    const text = senderText('guessed', 0, { remoteAddress: '127.0.0.1', remotePort: 1 });
+    const text = senderText('guessed', 0, { remoteAddress: '127.0.0.1', remotePort: 1 }, certificate);
     for (const header of [undefined, '', 'x', text, text.replace('guessed', 'secret2'), [text]])
       expect(senderIn(header, 'secret')).to.equal(undefined);
   });

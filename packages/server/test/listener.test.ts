@@ -280,11 +280,20 @@ describe('a listener', () => {
     writeFileSync(junk, 'no PEM');
     const other = makeCertificate(folder, 'other');
     const { cert_file, key_file } = certificate;
+    const [torn, tornList] = [join(folder, 'torn'), join(folder, 'torn.crl')];
+    writeFileSync(torn, `${readFileSync(cert_file, 'utf8')}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`);
+    writeFileSync(tornList, '-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n');
     for (const [tls, says] of [
       [{ cert_file: junk, key_file }, /junk holds no certificate/],
       [{ cert_file, key_file: junk }, /junk is not the key/],
       [{ cert_file, key_file: other.key_file }, /other.key is not the key of/],
       [{ cert_file, key_file, client_ca_file: junk }, /junk holds no certificate/],
+      [{ cert_file, key_file, client_ca_file: torn }, /torn holds no certificate/],
+      [{ cert_file, key_file, client_ca_file: cert_file, client_crl_file: junk }, /junk holds no certificate revocation list/],
+      [
+        { cert_file, key_file, client_ca_file: cert_file, client_crl_file: tornList },
+        /torn.crl holds no certificate revocation list/,
+      ],
       [{ cert_file, key_file: join(folder, 'none') }, /none cannot be read: ENOENT/],
     ] as const) {
       expect(() => tlsContext({ ...tls, min_version: '1.2' }))

@@ -31,6 +31,8 @@ export interface ClusterOptions {
   readonly guests?: readonly string[];
   /** `etcd`: the records are in an etcd cluster of three members, which starts and ends with this cluster. Default: `raft`. */
   readonly storage?: 'raft' | 'etcd';
+  /** Further listeners of each node. */
+  readonly listeners?: (host: string) => readonly object[];
   /** Added to each node's configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** The file that starts `transitd`, by default that of this release. */
@@ -350,7 +352,7 @@ export class LiveCluster {
       data_dir: dataDir,
       api_addr: `http://${api}`,
       ...((size > 1 || guests.length > 0) && peers),
-      listeners: [{ address: api, tls_disable: true }],
+      listeners: [{ address: api, tls_disable: true }, ...(own.listeners?.(host) ?? [])],
       seal: this.#seal === 'static' ? { type: 'static', key_id: 'test', key_file: keyFile } : { type: 'shamir' },
       ...(this.#etcd && { storage: this.#etcd.storageOf(name) }),
       ...more,

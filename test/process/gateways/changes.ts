@@ -21,7 +21,7 @@ const wants =
     return answer.status === status ? undefined : `${answer.status} instead of ${status}: ${answer.text}`;
   };
 const encrypts = (status: number, path: string, token?: string): Check =>
-  wants(status, (connection) => connection.call('POST', path, plaintext, token));
+  wants(status, (connection) => connection.call('POST', path, plaintext, { token }));
 const tokenWith = async (admin: Connection, more: object): Promise<string> => {
   const { text } = await admin.call('POST', 'auth/token/create', { policies: ['user'], ...more });
   return JSON.parse(text).auth.client_token;
@@ -92,7 +92,7 @@ export const allChanges: Readonly<Record<string, Changes>> = {
     let uses = 0;
     yield {
       each: async (connection) => {
-        const { status } = await connection.call('POST', 'transit/encrypt/shared', plaintext, token);
+        const { status } = await connection.call('POST', 'transit/encrypt/shared', plaintext, { token });
         if (status === 200) uses += 1;
         return undefined;
       },

@@ -32,30 +32,47 @@ export class Connection {
   readonly #agent: Agent;
   readonly #isPatient: boolean;
 
-  constructor(url: string, token: string, { isPatient = false } = {}) {
+  /** @param identity - the certificate that the client presents, with its key */
+  constructor(
+    url: string,
+    token: string,
+    {
+      isPatient = false,
+      identity = {},
+    }: { readonly isPatient?: boolean; readonly identity?: { cert?: string; key?: string } } = {},
+  ) {
     this.#isPatient = isPatient;
     this.#url = new URL(url);
     this.#token = token;
     const isTls = this.#url.protocol === 'https:';
     const settings = { keepAlive: true, maxSockets: 1 };
     this.#request = isTls ? tlsRequest : request;
-    this.#agent = isTls ? new TlsAgent({ ...settings, rejectUnauthorized: false }) : new Agent(settings);
+    this.#agent = isTls ? new TlsAgent({ ...settings, rejectUnauthorized: false, ...identity }) : new Agent(settings);
   }
 
   /** @throws OutcomeUnknown only if it is patient */
-  async call(method: string, path: string, body?: object, token = this.#token): Promise<Answered> {
-    if (!this.#isPatient) return this.#send(method, path, body, token);
+  async call(
+    method: string,
+    path: string,
+    body?: object,
+    {
+      token = this.#token,
+      headers = {},
+    }: { readonly token?: string | undefined; readonly headers?: Readonly<Record<string, string>> } = {},
+  ): Promise<Answered> {
+    const sent = { ...headers, ...(token !== '' && { 'X-Service-Token': token }) };
+    if (!this.#isPatient) return this.#send(method, path, body, sent);
     const answer = await until(`${method} ${path} is served`, async () => {
-      const given = await this.#send(method, path, body, token);
+      const given = await this.#send(method, path, body, sent);
       return given.status !== 503 && given;
     });
     if (answer.status === 504) throw new OutcomeUnknown(answer.text);
     return answer;
   }
 
-  #send(method: string, path: string, body: object | undefined, token: string): Promise<Answered> {
+  #send(method: string, path: string, body: object | undefined, more: Readonly<Record<string, string>>): Promise<Answered> {
     const text = body === undefined ? '' : JSON.stringify(body);
-    const headers = { 'X-Service-Token': token, 'Content-Length': String(Buffer.byteLength(text)) };
+    const headers = { ...more, 'Content-Length': String(Buffer.byteLength(text)) };
     const { hostname, port } = this.#url;
     return new Promise((resolve, reject) => {
       const sent = this.#request({ hostname, port, method, path: `/v1/${path}`, headers, agent: this.#agent }, (answer) => {

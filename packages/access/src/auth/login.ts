@@ -1,3 +1,4 @@
+import type { ClientCertificate } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { decodeAuthMount } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
@@ -9,6 +10,8 @@ export interface Login {
   readonly path: string;
   /** Address of the caller. */
   readonly address: string;
+  /** The verified certificate of the caller; absent for none. */
+  readonly certificate?: ClientCertificate | undefined;
 }
 
 /**

@@ -17,6 +17,8 @@ export interface LoginGrant {
   readonly meta: Readonly<Record<string, string>>;
   /** Path of the login request. */
   readonly path: string;
+  /** SHA-256 in hex of the client certificate that the token is bound to; absent for none. */
+  readonly boundCertificate?: string;
   /** Condition on the user's or role's record. The token can be renewed while this record exists. */
   readonly source: Condition;
   /** Conditions on the other records that the login read, besides the method's, and writes that commit with the token. */
@@ -28,7 +30,7 @@ const recordBytesMax = 8 * 1024;
 
 /** Returns the record of a login's token. @throws AccessError `invalid_request` */
 export function loginRecord(
-  { mount, settings, groups, displayName, meta, path, source }: LoginGrant,
+  { mount, settings, groups, displayName, meta, path, source, boundCertificate = '' }: LoginGrant,
   { now, accessor, limits }: { readonly now: number; readonly accessor: string; readonly limits: TokenLimits },
 ): { readonly record: TokenRecord; readonly warnings: readonly string[] } {
   const named = policyNames([...settings.policies, ...(groups?.policies ?? [])]);
@@ -53,6 +55,7 @@ export function loginRecord(
     renewedMs: 0,
     role: '',
     boundCidrs: settings.boundCidrs,
+    boundCertificate,
     mount: mountReference(mount),
     source: source.path,
     groups: type === 'batch' ? [] : (groups?.names ?? []),

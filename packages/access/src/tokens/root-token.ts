@@ -61,6 +61,7 @@ export const rootRecord = (now: number): TokenRecord => ({
   maxTtlS: 0,
   role: '',
   boundCidrs: [],
+  boundCertificate: '',
   mount: '',
   source: '',
   groups: [],

@@ -40,6 +40,8 @@ export interface TokenRecord {
   readonly role: string;
   /** Addresses that may use the token; empty for any. */
   readonly boundCidrs: readonly string[];
+  /** SHA-256 in hex of the client certificate without which the token cannot be used; empty for none. */
+  readonly boundCertificate: string;
   /** The auth method that made the token, as `<path>:<id>`; disabling the method revokes the token. Empty for none. */
   readonly mount: string;
   /** Path of the record of the user or role of the login. The token can be renewed while this record exists. Empty for none. */
@@ -49,9 +51,14 @@ export interface TokenRecord {
 }
 
 const format = 1;
+/** The format of a token that is bound to a certificate: a version that would not check the certificate cannot read it. */
+const boundFormat = 2;
 
 /** Encodes a record as JSON with a format number. */
-export const encodeTokenRecord = (record: TokenRecord): Buffer => Buffer.from(JSON.stringify({ format, ...record }));
+export const encodeTokenRecord = ({ boundCertificate, ...record }: TokenRecord): Buffer =>
+  Buffer.from(
+    JSON.stringify(boundCertificate === '' ? { format, ...record } : { format: boundFormat, ...record, boundCertificate }),
+  );
 
 const scalars = {
   type: 'string',
@@ -73,13 +80,15 @@ const scalars = {
   role: 'string',
   mount: 'string',
   source: 'string',
+  boundCertificate: 'string',
 } as const satisfies Partial<Record<keyof TokenRecord, string>>;
 
 /** @throws AccessError `record_unreadable` */
 export function decodeTokenRecord(stored: Uint8Array): TokenRecord {
-  const { format: version, ...record } = parseObject(stored);
+  const { format: version, ...written } = parseObject(stored);
+  const record: Record<string, unknown> = version === format ? { ...written, boundCertificate: '' } : written;
   const whole =
-    version === format &&
+    (version === format || (version === boundFormat && record['boundCertificate'] !== '')) &&
     (record['type'] === 'service' || record['type'] === 'batch') &&
     Object.entries(scalars).every(([name, type]) => typeof record[name] === type) &&
     [record['policies'], record['boundCidrs'], record['groups']].every((texts) => Array.isArray(texts) && isTexts(texts)) &&

@@ -1,5 +1,5 @@
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
-import type { RecordClock } from '@transitd/process';
+import { type ClientCertificate, isCertificate, type RecordClock } from '@transitd/process';
 import { pagesBelow, type Store, type Transaction } from '@transitd/storage-fsm';
 import { type Policies, quotedPolicyName } from '../policy/policies.ts';
 import { noDisputes } from '../values/clock-dispute.ts';
@@ -199,12 +199,16 @@ export class TokenRegistry {
   /**
    * Renews a token; its remaining TTL may also become shorter.
    * @param incrementS - requested TTL in seconds; 0 for its initial TTL
+   * @param certificate - of the client; a token that is bound to another one is not renewed
    * @returns undefined when there is no such token
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
-  async renew(name: TokenName, incrementS: number): Promise<Granted | undefined> {
+  async renew(name: TokenName, incrementS: number, certificate?: ClientCertificate): Promise<Granted | undefined> {
     const granted = await this.#change(name, 'renewed', async (found) => {
       if (found === undefined) return 'none';
+      const { boundCertificate } = found.record;
+      if (boundCertificate !== '' && !isCertificate(boundCertificate, certificate, this.#clock.utcMs()))
+        throw invalidRequest('lease is not renewable: the token is bound to another client certificate');
       const { record, ttlS, conditions } = await renewable(found.record, {
         store: this.#store,
         roles: this.roles,

@@ -94,6 +94,7 @@ export function newTokenRecord(
     maxTtlS: 0,
     role: role?.name ?? '',
     boundCidrs: role === undefined || role.boundCidrs.length === 0 ? creator.record.boundCidrs : role.boundCidrs,
+    boundCertificate: creator.record.boundCertificate,
     mount: '',
     source: '',
     groups: [],

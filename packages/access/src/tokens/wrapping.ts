@@ -228,6 +228,7 @@ const wrappingRecord = ({ path, createdMs, ttlS }: Wrapped, accessor: string): T
   renewedMs: 0,
   role: '',
   boundCidrs: [],
+  boundCertificate: '',
   mount: '',
   source: '',
   groups: [],

@@ -128,9 +128,9 @@ const increment = { increment: duration('Requested TTL from now; 0 for the TTL t
 async function renewedReply(
   { services }: GatewayContext,
   { name, token, missing }: { readonly name: TokenName; readonly token: string; readonly missing: string },
-  { values }: Pick<TypedCall<typeof increment>, 'values'>,
+  { values, certificate }: Pick<TypedCall<typeof increment>, 'values' | 'certificate'>,
 ): Promise<Reply> {
-  const granted = await services.registry.renew(name, values.increment ?? 0);
+  const granted = await services.registry.renew(name, values.increment ?? 0, certificate);
   if (granted === undefined) throw new RequestError('invalid_request', missing);
   return authReply(authJson(token, granted), granted.warnings);
 }

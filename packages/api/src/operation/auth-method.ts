@@ -48,7 +48,7 @@ export const login = <Opened extends OpenedMethod, S extends FieldSchema>({
 }: Omit<OperationDescription<S>, 'answers'> & {
   readonly takes: S;
   /** Returns the name of the role, for its quotas; absent if logins have no role. */
-  roleOf?(context: MethodContext<Opened>, values: Fields<S>['values']): string | Promise<string>;
+  roleOf?(context: MethodContext<Opened>, values: Fields<S>['values'], login: Login): string | Promise<string>;
   run(method: Opened, login: Login, values: Fields<S>['values']): Promise<Issued>;
 }): MethodOperation => ({
   name: 'login',
@@ -57,9 +57,10 @@ export const login = <Opened extends OpenedMethod, S extends FieldSchema>({
   handler: methodHandler<Opened, S>({
     ...declared,
     answers: issued,
-    run: async (context, { values, path, address }) => {
-      if (roleOf !== undefined) context.services.quotas.admitLogin(path, await roleOf(context, values), address);
-      return tokenReply(await run(context.method, { mount: context.mount, path, address }, values));
+    run: async (context, { values, path, address, certificate }) => {
+      const request: Login = { mount: context.mount, path, address, certificate };
+      if (roleOf !== undefined) context.services.quotas.admitLogin(path, await roleOf(context, values, request), address);
+      return tokenReply(await run(context.method, request, values));
     },
   }),
 });

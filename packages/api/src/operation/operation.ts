@@ -16,6 +16,7 @@ import {
   writtenReply,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
+import type { ClientCertificate } from '@transitd/process';
 import type { Answers } from './answers.ts';
 
 /** Names of all path parameters. A test compares them with the routes. */
@@ -41,6 +42,8 @@ export interface Call {
   readonly bodyStream?: AsyncIterable<Uint8Array> | undefined;
   /** IP address of the client. */
   readonly address: string;
+  /** The certificate of the client, verified in the TLS handshake; absent for none. */
+  readonly certificate?: ClientCertificate | undefined;
   /** TTL of response wrapping, in seconds; absent if the response is not wrapped. */
   readonly wrapTtlS?: number;
 }

@@ -12,14 +12,24 @@ import {
   pageAllowed,
   pathDenial,
 } from '@transitd/access';
-import { integerOf, withinCidrs } from '@transitd/process';
-import type { PolicyRule } from '@transitd/storage-fsm';
+import { integerOf, isCertificate, withinCidrs } from '@transitd/process';
+import type { PolicyRule, RefusedBy } from '@transitd/storage-fsm';
 import type { Call, GuardedOperation } from './operation.ts';
 import { readingOf } from './parameter-reading.ts';
 
+/** Where a request came from. */
+type Origin = Pick<Call, 'address' | 'certificate'>;
+
+/** Returns why a token may not be used from there; undefined if its bound CIDR blocks and certificate allow it. */
+export function foreignUse({ record }: Principal, { address, certificate }: Origin, nowMs: number): RefusedBy | undefined {
+  if (!withinCidrs(record.boundCidrs, address)) return { constraint: 'bound_cidrs' };
+  if (record.boundCertificate === '' || isCertificate(record.boundCertificate, certificate, nowMs)) return undefined;
+  return { constraint: 'bound_certificate' };
+}
+
 /** Returns whether nothing but policies limits a token: its uses are not counted, and it is used from where it may be. */
-export const isOrdinary = ({ record }: Principal, address: string): boolean =>
-  record.usesLeft === 0 && withinCidrs(record.boundCidrs, address);
+export const isOrdinary = (principal: Principal, origin: Origin, nowMs: number): boolean =>
+  principal.record.usesLeft === 0 && foreignUse(principal, origin, nowMs) === undefined;
 
 /** The capabilities of which a request needs one, if its operation names none. */
 const verbCapabilities: Readonly<Record<Call['verb'], readonly [Capability, ...Capability[]]>> = {

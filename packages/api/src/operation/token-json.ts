@@ -15,6 +15,7 @@ interface TokenView {
 export const shownToken = shown<TokenView>({
   accessor: [string, ({ record }) => record.accessor],
   'bound_cidrs?': [list(string), ({ record }) => (record.boundCidrs.length > 0 ? record.boundCidrs : undefined)],
+  'bound_certificate?': [string, ({ record }) => record.boundCertificate || undefined],
   creation_time: [integer, ({ record }) => seconds(record.createdMs)],
   creation_ttl: [integer, ({ record }) => record.ttlS],
   display_name: [string, ({ record }) => record.displayName],

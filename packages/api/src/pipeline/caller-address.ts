@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6, SocketAddress } from 'node:net';
-import { callerHeader } from '@transitd/cluster';
-import { plainAddress, withinCidrs } from '@transitd/process';
+import { callerHeader, certificateHeader } from '@transitd/cluster';
+import { clientCertificateOf } from '@transitd/http';
+import { type ClientCertificate, clientCertificateIn, plainAddress, withinCidrs } from '@transitd/process';
 import type { PipelineOptions } from './request.ts';
 
 /**
@@ -43,4 +44,14 @@ export function addressOf(
 ): string {
   const told = forwarded === true ? req.headers[callerHeader] : undefined;
   return typeof told === 'string' ? told : callerAddress(req, trustedProxies);
+}
+
+/** Returns the verified certificate of the client: from the forwarding node's header on the cluster port, else from the connection. */
+export function certificateOf(
+  { headers, socket }: IncomingMessage,
+  { forwarded }: Pick<PipelineOptions, 'forwarded'>,
+): ClientCertificate | undefined {
+  if (forwarded !== true) return clientCertificateOf(socket);
+  const told = headers[certificateHeader];
+  return typeof told === 'string' ? clientCertificateIn(told) : undefined;
 }

@@ -3,7 +3,7 @@ import { leadershipTransferredHeader, NoActiveNode } from '@transitd/cluster';
 import { announcesBody, type Reply, type WorkLimit } from '@transitd/http';
 import { callerGroup } from '@transitd/process';
 import { whereOf } from '../operation/operation.ts';
-import { addressOf } from './caller-address.ts';
+import { addressOf, certificateOf } from './caller-address.ts';
 import type { ForwardingLimits } from './limits.ts';
 import { type ForwardToActive, type Outcome, outcomeOf } from './outcome.ts';
 import type { PipelineOptions, RouteMatch } from './request.ts';
@@ -55,6 +55,7 @@ export class Forwarding {
         const status = await node.eligibility.forward(req, res, {
           url,
           caller: address,
+          certificate: certificateOf(req, this.#options),
           body,
           changes: whereOf(operation, verb) === 'leader' || 'mayWrite' in operation,
           endsLeadership: 'endsLeadership' in operation,

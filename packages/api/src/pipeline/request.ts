@@ -3,7 +3,7 @@ import type { NamePlace, Principal } from '@transitd/access';
 import type { AuditDevices, Exchange } from '@transitd/audit';
 import type { RequestPath, Verb } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
-import type { Logger, Tracer } from '@transitd/process';
+import type { ClientCertificate, Logger, Tracer } from '@transitd/process';
 import type { RequestMetrics } from '../operation/metrics-port.ts';
 import type { GuardedOperation, Operation, Params, Where } from '../operation/operation.ts';
 import type { Limits } from './limits.ts';
@@ -47,6 +47,8 @@ export interface RoutedRequest<Kind extends Operation = Operation> extends Route
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly address: string;
+  /** The verified certificate of the client; undefined for none. */
+  readonly certificate: ClientCertificate | undefined;
   /** Undefined if the request is not audited. */
   readonly exchange: Exchange | undefined;
 }

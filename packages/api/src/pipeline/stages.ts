@@ -27,15 +27,15 @@ import {
   wrapTtlOf,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
-import { callerGroup, withinCidrs } from '@transitd/process';
+import { callerGroup } from '@transitd/process';
 import { Refusal, type RefusedBy, StoreError, transactionBytesMax } from '@transitd/storage-fsm';
 import { type Call, type GuardedOperation, type Where, whereOf } from '../operation/operation.ts';
-import { decide, grantingRules, isDenial } from '../operation/rights.ts';
+import { decide, foreignUse, grantingRules, isDenial } from '../operation/rights.ts';
 import { takesNothingAway } from '../operation/takes-nothing-away.ts';
 import { wrapReply } from '../operation/wrap-info.ts';
 import { exchangeOf } from './audit-recording.ts';
 import { bodyOf, ignoreTooLarge, type RequestBodies } from './body-reading.ts';
-import { addressOf } from './caller-address.ts';
+import { addressOf, certificateOf } from './caller-address.ts';
 import { leadershipTransferred } from './forwarding.ts';
 import type { Limits } from './limits.ts';
 import {
@@ -75,7 +75,8 @@ export function admit(req: IncomingMessage, res: ServerResponse, route: RouteMat
   const allowance = services?.quotas.admit(route.canonical, address);
   const isShown = services?.quotas.config.responseHeaders === true;
   const exchange = exchangeOf(req, route, address, options);
-  return { ...route, req, res, address, exchange, allowance: isShown ? allowance : undefined };
+  const certificate = certificateOf(req, options);
+  return { ...route, req, res, address, certificate, exchange, allowance: isShown ? allowance : undefined };
 }
 
 /**
@@ -103,12 +104,9 @@ export async function authenticate(
   const { epoch } = services.tokens;
   const found = token === undefined ? undefined : services.tokens.authenticate(token);
   let principal = found instanceof Promise ? await found : found;
-  let refusedBy = invalidToken;
-  // A token that is used outside its bound CIDR blocks counts as missing.
-  if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) {
-    principal = undefined;
-    refusedBy = foreignAddress;
-  }
+  // A token that is used outside its bound CIDR blocks, or without its certificate, counts as missing.
+  const foreign = principal && foreignUse(principal, request, services.tokens.nowMs);
+  if (foreign !== undefined) principal = undefined;
   services.quotas.admitToken(canonical, principal?.id, address);
   // A request without a token does not wait for an index and is not forwarded.
   const chosen = token === undefined ? 'here' : readSource(req.headers, where, options, { waits: principal !== undefined });
@@ -116,13 +114,12 @@ export async function authenticate(
   if (source === 'reader') exchange?.defer();
   exchange?.setCaller(token, principal);
   exchange?.setWrapTtl(wrapTtlS);
-  if (token === undefined || principal === undefined) return refuse(request, source, bodies, refusedBy);
+  if (token === undefined || principal === undefined) return refuse(request, source, bodies, foreign ?? invalidToken);
   if (source === 'none') return forwardToActive(await bodies.toForward(operation, req, res), principal.id);
   return { ...request, services, token, principal, epoch, source, where, wrapTtlS };
 }
 
 const invalidToken: RefusedBy = { constraint: 'client_token' };
-const foreignAddress: RefusedBy = { constraint: 'bound_cidrs' };
 
 /** Refuses a request without a valid token, or forwards it. @throws RequestError `permission_denied`, or the error in the body */
 async function refuse(
@@ -244,7 +241,7 @@ function guardedCall(request: CompleteRequest, body: Body): Call {
 }
 
 /** Returns the call of a request with this body. */
-export const callWith = ({ verb, path, canonical, params, address }: RoutedRequest, body: Body): Call => ({
+export const callWith = ({ verb, path, canonical, params, address, certificate }: RoutedRequest, body: Body): Call => ({
   verb,
   path: canonical,
   written: path.path,
@@ -252,6 +249,7 @@ export const callWith = ({ verb, path, canonical, params, address }: RoutedReque
   query: path.query,
   body,
   address,
+  certificate,
 });
 
 /** A call that the caller's policies allow, with their page size applied to lists. */

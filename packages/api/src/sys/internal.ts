@@ -70,11 +70,11 @@ export async function seenOf<T>(
 /** Returns the caller if its token is valid here and has unlimited uses; otherwise undefined, so that the caller sees no mounts. */
 export async function asker(
   { tokens }: Services,
-  { address }: Pick<Call, 'address'>,
+  origin: Pick<Call, 'address' | 'certificate'>,
   token: string | undefined,
 ): Promise<Principal | undefined> {
   const principal = token === undefined ? undefined : await tokens.authenticate(token);
-  return principal !== undefined && isOrdinary(principal, address) ? principal : undefined;
+  return principal !== undefined && isOrdinary(principal, origin, tokens.nowMs) ? principal : undefined;
 }
 
 const uiJson = (mount: Mount): object => ({ type: mount.type, description: mount.description, options: optionsJson(mount) });

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import { RepeatingTask } from '@transitd/event-loop';
 import { OpenResponses, type Reply, readBody, sendReply } from '@transitd/http';
-import { StartError } from '@transitd/process';
+import { clientCertificateTextMax, StartError } from '@transitd/process';
 import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@transitd/raft-core';
 import type { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
@@ -97,7 +97,7 @@ export class ClusterListener {
       connectionsCheckingInterval: 1_000,
       requestTimeout: 0, // bodies have their own deadlines, where they are read
       keepAliveTimeout: 60_000,
-      maxHeaderSize: 16 * 1024,
+      maxHeaderSize: 16 * 1024 + clientCertificateTextMax,
       requireHostHeader: false,
       noDelay: true,
     });

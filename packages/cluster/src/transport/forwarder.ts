@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { announcesBody, endAfterDrain, indexHeader, indexIn, strictTransportSecurity, uncountedBytes } from '@transitd/http';
-import type { Span } from '@transitd/process';
+import { type ClientCertificate, clientCertificateText, type Span } from '@transitd/process';
 import type { NodeId, Term } from '@transitd/raft-core';
 import { type ServiceIndex, StoreError } from '@transitd/storage-fsm';
 import { ClusterCallError, type ClusterResponse, type ForwardingClient } from './cluster-client.ts';
@@ -48,6 +48,8 @@ export interface ForwardOptions {
   readonly isSlow?: boolean;
   /** The client's address, as this node trusts it. */
   readonly caller: string;
+  /** The client's certificate, as this node has verified it; undefined for none. */
+  readonly certificate?: ClientCertificate | undefined;
   /** Replaces the W3C header `traceparent` of the request, unless undefined. */
   readonly traceparent?: string | undefined;
   /** The span of the forward, which gets the wait for this node's own apply as a step; absent if the request is not traced. */
@@ -84,6 +86,8 @@ const notForwarded = new Set([
 
 /** Header with the client's address; trusted on the cluster port only. */
 export const callerHeader = 'x-transitd-caller';
+/** Header with the client's verified certificate; trusted on the cluster port only. */
+export const certificateHeader = 'x-transitd-certificate';
 /** Header with the name of the forwarding node, for the audit entries of the active node; trusted on the cluster port only. */
 export const forwardedByHeader = 'x-transitd-forwarded-by';
 /** Header of a refusal on the cluster port: the node is not the active one, or is transferring its leadership, and executed nothing. */
@@ -125,7 +129,7 @@ export class Forwarder {
   async forward(
     req: IncomingMessage,
     res: ServerResponse,
-    { url, caller, body, changes, endsLeadership = false, isSlow = false, traceparent, span }: ForwardOptions,
+    { url, caller, certificate, body, changes, endsLeadership = false, isSlow = false, traceparent, span }: ForwardOptions,
   ): Promise<number> {
     const leader = this.#options.leader.present;
     if (leader === undefined || leader.isSilent) throw new NoActiveNode(leader?.term ?? 0);
@@ -137,7 +141,7 @@ export class Forwarder {
       if (body === undefined && req.headers.expect !== undefined) res.writeContinue();
       const answer = await this.#options.client.request(leader.id, {
         ...targetOf(req.method ?? 'GET', url),
-        headers: headersOf(req, body, { caller, self: this.#options.self, traceparent }),
+        headers: headersOf(req, body, { caller, certificate, self: this.#options.self, traceparent }),
         body: body ?? req,
         signal: abort.signal,
         timeoutMs: isSlow ? slowDeadlineMs : isLong(req, body) ? bodyDeadlineMs : deadlineMs,
@@ -199,7 +203,12 @@ const isLong = (req: IncomingMessage, body: Buffer | undefined): boolean =>
 function headersOf(
   { headers }: IncomingMessage,
   body: Buffer | undefined,
-  { caller, self, traceparent }: { readonly caller: string; readonly self: string; readonly traceparent: string | undefined },
+  {
+    caller,
+    certificate,
+    self,
+    traceparent,
+  }: Pick<ForwardOptions, 'caller' | 'certificate' | 'traceparent'> & { readonly self: string },
 ): Record<string, string | string[]> {
   const forwarded: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(headers)) {
@@ -208,6 +217,7 @@ function headersOf(
   if (body !== undefined) forwarded['content-length'] = String(body.length);
   else if (headers['transfer-encoding'] !== undefined) forwarded['transfer-encoding'] = 'chunked';
   forwarded[callerHeader] = caller;
+  if (certificate !== undefined) forwarded[certificateHeader] = clientCertificateText(certificate);
   forwarded[forwardedByHeader] = self;
   if (traceparent !== undefined) forwarded['traceparent'] = traceparent;
   return forwarded;

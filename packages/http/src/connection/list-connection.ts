@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { arrivalDeadline } from '../limits/arrival-deadline.ts';
+import { clientCertificateOf, noteClientCertificate } from './client-certificates.ts';
 import { refuse } from './parse-refusals.ts';
 
 const verb = 'LIST ';
@@ -37,6 +38,7 @@ export class ListConnection extends Duplex {
     super({ decodeStrings: false });
     this.#lists = lists;
     this.#socket = socket;
+    noteClientCertificate(this, clientCertificateOf(socket));
     this.#endHeadDeadline = arrivalDeadline(headMs, () => this.#fail('ERR_HTTP_REQUEST_TIMEOUT'));
     this.#exchangeDeadline = setTimeout(() => this.destroy(), exchangeMs);
     // The first parser has failed but still listens, and its keep-alive timeout may be running.

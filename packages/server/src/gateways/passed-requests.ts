@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { join } from 'node:path';
-import { attachFront } from '@transitd/http';
-import { StartError } from '@transitd/process';
+import { attachFront, noteClientCertificate } from '@transitd/http';
+import { clientCertificateTextMax, StartError } from '@transitd/process';
 import type { MainThreadAddress } from './messages.ts';
 import { gatewayHeader, senderIn } from './sender.ts';
 
@@ -14,7 +14,7 @@ const socketPathMax = 107;
  * Longest head of a passed request, in bytes, and maximum number of headers of a LIST request: the limits of a gateway plus the headers
  * that it adds.
  */
-const headMax = { headBytesMax: 20 * 1024, headersMax: 1_004 } as const;
+const headMax = { headBytesMax: 20 * 1024 + clientCertificateTextMax, headersMax: 1_004 } as const;
 
 /**
  * Receives the requests that gateways pass to the main thread, on a Unix domain socket in the data directory, which only the node's user
@@ -54,6 +54,7 @@ export class PassedRequests {
         remoteAddress: { value: sender.address, configurable: true },
         remotePort: { value: sender.port, configurable: true },
       });
+      noteClientCertificate(req.socket, sender.certificate);
       front(req, res);
     };
     attachFront(this.#server, serve, headMax);

@@ -1,6 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import {
   announcesBody,
+  clientCertificateOf,
   endAfterDrain,
   overloaded,
   type Reply,
@@ -121,7 +122,7 @@ export class Passing {
 
   #headersOf(listener: number, req: IncomingMessage, body: Buffer | undefined): string[] {
     const { rawHeaders, headers, socket, httpVersion, method = '' } = req;
-    const passed = [gatewayHeader, senderText(this.#main.secret, listener, socket)];
+    const passed = [gatewayHeader, senderText(this.#main.secret, listener, socket, clientCertificateOf(socket))];
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const [name = '', value = ''] = [rawHeaders[i], rawHeaders[i + 1]];
       if (!ofConnection.has(name.toLowerCase())) passed.push(name, value);

@@ -1,0 +1,76 @@
+import { X509Certificate } from 'node:crypto';
+import type { Server } from 'node:https';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import { noteClientCertificate } from '@transitd/http';
+import { type ClientCertificate, clientCertificateBytesMax, clientChainMax, clientChainsMax } from '@transitd/process';
+
+/** A certificate counts as valid for so long after its end, so that it is still part of a chain that OpenSSL verified a moment ago. */
+const validMs = 60_000;
+
+/** The authorities of servers that ask for certificates, for new handshakes. */
+const authorities = new WeakMap<Server, readonly X509Certificate[]>();
+
+/** Notes the authorities of new handshakes. @param context - what the server was given */
+export const useAuthorities = (server: Server, { ca = [] }: SecureContextOptions): void =>
+  void authorities.set(
+    server,
+    [ca].flat().map((pem) => new X509Certificate(pem)),
+  );
+
+/** Notes the verified certificate of each connection of a server, before its first request is parsed. */
+export function noteClientCertificates(server: Server): void {
+  server.prependListener('secureConnection', (socket: TLSSocket) =>
+    noteClientCertificate(socket, verifiedCertificate(socket, authorities.get(server) ?? [])),
+  );
+}
+
+/**
+ * Returns the certificate of a connection if OpenSSL has verified it in this handshake: chain, times, name constraints, purpose and
+ * revocation. Any other certificate is as good as none.
+ */
+function verifiedCertificate(socket: TLSSocket, known: readonly X509Certificate[]): ClientCertificate | undefined {
+  const leaf = socket.authorized && !socket.isSessionReused() ? socket.getPeerX509Certificate() : undefined;
+  if (leaf === undefined || leaf.raw.length > clientCertificateBytesMax) return undefined;
+  const chains = chainsOf(leaf, known).map((chain) => chain.map(sha256Of));
+  return { sha256: sha256Of(leaf), expiresMs: leaf.validToDate.getTime(), der: leaf.raw, chains };
+}
+
+/**
+ * Returns the chains that OpenSSL may have verified, as far as they are known: one of them is part of its own. Node does not tell which
+ * certificates a client sent (nodejs/node#65579), and OpenSSL uses them only while no authority of the listener has the name of the issuer.
+ * So if an authority has signed the leaf, all issuers are authorities; otherwise only the leaf and the end of the chain, a root, are known.
+ */
+export function chainsOf(leaf: X509Certificate, authorities: readonly X509Certificate[]): readonly Chain[] {
+  const known = authorities.filter(({ validToDate }) => validToDate.getTime() > Date.now() - validMs);
+  const whole: Chain[] = [];
+  for (const chain of chainsFrom([leaf], known))
+    if (chain.length > clientChainMax || whole.push(chain) > clientChainsMax) return [[leaf]];
+  if (whole.length > 0) return whole;
+  const roots = known.filter(isRoot);
+  return roots.length === 0 || roots.length > clientChainsMax ? [[leaf]] : roots.map((root) => [leaf, root]);
+}
+
+type Chain = readonly X509Certificate[];
+
+/** Yields every chain from the last certificate of this one to a root, each certificate signed by the next one. */
+function* chainsFrom(chain: Chain, authorities: Chain): Generator<Chain> {
+  const last = chain.at(-1);
+  if (last === undefined) return;
+  if (isRoot(last) && authorities.some(({ fingerprint256 }) => fingerprint256 === last.fingerprint256)) yield chain;
+  else
+    for (const issuer of authorities)
+      if (!chain.includes(issuer) && hasSigned(issuer, last)) yield* chainsFrom([...chain, issuer], authorities);
+}
+
+/** OpenSSL too recognizes roots by their names. */
+const isRoot = ({ subject, issuer }: X509Certificate): boolean => subject === issuer;
+
+function hasSigned(issuer: X509Certificate, certificate: X509Certificate): boolean {
+  try {
+    return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+  } catch {
+    return false; // OpenSSL does not support its key
+  }
+}
+
+const sha256Of = ({ fingerprint256 }: X509Certificate): string => fingerprint256.replaceAll(':', '').toLowerCase();
