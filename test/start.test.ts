@@ -16,6 +16,8 @@ const onDemand = [
   '@opentelemetry/resources',
   '@opentelemetry/sdk-trace',
   '@peculiar/asn1-csr',
+  '@peculiar/asn1-schema',
+  '@peculiar/asn1-x509',
   '@peculiar/x509',
   'jose',
   'node-forge',

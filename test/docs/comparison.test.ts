@@ -16,8 +16,8 @@ describe('the comparison in docs/moving.md', function () {
 
   it('says what is missing: other engines, auth methods, namespaces, key types', async () => {
     for (const type of ['kv', 'pki', 'database', 'ssh']) expect(await status(`sys/mounts/${type}`, { type }), type).to.equal(400);
-    for (const type of ['ldap', 'oidc', 'cert', 'aws']) expect(await status(`sys/auth/${type}`, { type }), type).to.equal(400);
-    for (const type of ['approle', 'jwt', 'kubernetes', 'userpass'])
+    for (const type of ['ldap', 'oidc', 'aws']) expect(await status(`sys/auth/${type}`, { type }), type).to.equal(400);
+    for (const type of ['approle', 'cert', 'jwt', 'kubernetes', 'userpass'])
       expect(await status(`sys/auth/${type}`, { type }), type).to.equal(204);
     expect(await status('sys/namespaces/team')).to.equal(404);
     expect(await status('identity/entity')).to.equal(404);

@@ -70,7 +70,7 @@ const inPath: Readonly<Record<string, string>> = {
   ':url_mac_length': '16',
   ':urlbytes': '8',
 };
-const methodPaths: Readonly<Record<string, string>> = { userpass: 'up', approle: 'ar', jwt: 'jw', kubernetes: 'ku' };
+const methodPaths: Readonly<Record<string, string>> = { userpass: 'up', approle: 'ar', jwt: 'jw', kubernetes: 'ku', cert: 'ce' };
 
 /**
  * Yields every POST route with its declared fields, so that no field is forgotten. A path with a key name is yielded once for each of three
@@ -123,6 +123,7 @@ describe('a secret in the wrong field', () => {
     await server.ask('POST auth/ku/role/r', {
       body: { bound_service_account_names: '*', bound_service_account_namespaces: '*' },
     });
+    await server.ask('POST sys/auth/ce', { body: { type: 'cert' } });
     lines = [...linesOf()];
   });
   after(() => server.close());

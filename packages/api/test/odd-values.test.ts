@@ -152,7 +152,7 @@ describe('every request below sys and auth gets a response, and none an internal
     if (!isChanged) return;
     isChanged = false;
     await clearQuotas();
-    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes']) await write(`sys/auth/${type}`, { type });
+    for (const type of ['userpass', 'approle', 'jwt', 'kubernetes', 'cert']) await write(`sys/auth/${type}`, { type });
     await write('sys/mounts/transit', { type: 'transit' });
     await write('sys/policies/acl/p', { policy: 'path "a" { capabilities = ["read"] }' });
     if ((await send('GET', 'auth/userpass/users/amy')).status !== 200) await write('auth/userpass/users/amy', { password: 'p' });
@@ -228,7 +228,7 @@ describe('every request below sys and auth gets a response, and none an internal
   const pick = fc.record({ fits: fc.boolean(), at: fc.nat(9), odd });
   const requests = (fields: readonly string[]) =>
     fc.record({
-      method: fc.constantFrom('userpass', 'approle', 'approle', 'jwt', 'jwt', 'kubernetes', 'none', 'ü'),
+      method: fc.constantFrom('userpass', 'approle', 'approle', 'jwt', 'jwt', 'kubernetes', 'cert', 'none', 'ü'),
       params: fc.array(inPath, { minLength: 3, maxLength: 3 }),
       sent:
         fields.length === 0

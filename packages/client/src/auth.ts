@@ -137,4 +137,9 @@ export class AuthCalls {
   kubernetes({ jwt, role, path = 'kubernetes' }: { jwt: string; role: string; path?: string }): Promise<Issued> {
     return this.jwt({ jwt, role, path });
   }
+
+  /** Logs in with the TLS client certificate of the connection, which the `fetch` of the client presents. */
+  cert({ name, path = 'cert' }: { name?: string; path?: string } = {}): Promise<Issued> {
+    return this.#send('POST', below('auth', ...below(path), 'login'), { ...(name !== undefined && { name }) }, { open: true });
+  }
 }

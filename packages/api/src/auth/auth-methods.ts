@@ -1,12 +1,13 @@
 import type { AuthMethod } from '../operation/auth-method.ts';
 import { approle } from './approle/method.ts';
+import { cert } from './cert/method.ts';
 import { jwt } from './jwt/method.ts';
 import { kubernetes } from './kubernetes/method.ts';
 import { methodRoutes } from './method-routes.ts';
 import { userpass } from './userpass/method.ts';
 
 /** The auth methods. A new one is a folder with its declaration, and its line here. */
-export const authMethods: readonly AuthMethod[] = [userpass, approle, jwt, kubernetes];
+export const authMethods: readonly AuthMethod[] = [userpass, approle, jwt, kubernetes, cert];
 
 /** Their types, sorted. */
 export const authTypes: readonly string[] = authMethods.map(({ type }) => type).sort();

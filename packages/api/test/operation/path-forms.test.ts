@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import { expect } from 'chai';
 import { allRoutes } from '../../src/routes.ts';
 import { type Served, served } from '../served.ts';
@@ -24,6 +25,7 @@ const named: readonly (readonly [path: string, verbs: readonly string[], body: o
     ['GET', 'POST', 'DELETE'],
     { bound_service_account_names: 'a', bound_service_account_namespaces: 'b', audience: 'c' },
   ],
+  ['auth/ce/certs/NAME', ['GET', 'POST', 'DELETE'], { certificate: rootCertificates[0] }],
   ['auth/team/up/users/NAME', ['GET', 'POST', 'DELETE'], user],
   ['auth/team/up/users/NAME/password', ['POST'], { password: 'another password' }],
   ['sys/policies/acl/NAME', ['GET', 'POST', 'DELETE'], policy],
@@ -43,6 +45,7 @@ describe('the forms of a path', () => {
       ['ar', 'approle'],
       ['jw', 'jwt'],
       ['ku', 'kubernetes'],
+      ['ce', 'cert'],
       ['team/up', 'userpass'],
     ])
       expect((await at.ask(`POST sys/auth/${path}`, { body: { type } })).status).to.equal(204);

@@ -9,6 +9,7 @@ import { TestMetrics } from '../test-metrics.ts';
 const waiting = [
   ...['approle-role-field-reset', 'approle-role-field-write', 'approle-role-id-write', 'approle-secret-id-destroy'],
   ...['auth-config-write', 'auth-disable', 'auth-role-delete', 'auth-role-write', 'auth-tune', 'backup', 'cache-config-write'],
+  ...['cert-delete', 'cert-write'],
   ...['config-keys-write', 'dr-primary-acknowledge', 'dr-primary-demote', 'dr-secondary-enable', 'encrypt', 'keys-config'],
   ...['keys-csr', 'keys-delete', 'keys-import-version', 'keys-rotate', 'keys-set-certificate', 'keys-trim'],
   ...[

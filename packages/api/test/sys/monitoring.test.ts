@@ -34,11 +34,11 @@ describe('endpoints of monitoring', () => {
     expect([cors.enabled, cors.data]).to.deep.equal([false, { enabled: false }]);
     const { data } = (await server.ask('GET sys/plugins/catalog')).body;
     expect(data).to.deep.include({
-      auth: ['token', 'approle', 'jwt', 'kubernetes', 'userpass'],
+      auth: ['token', 'approle', 'cert', 'jwt', 'kubernetes', 'userpass'],
       secret: ['transit'],
       database: [],
     });
-    expect(data.detailed).to.have.length(6);
+    expect(data.detailed).to.have.length(7);
   });
 
   it('show settings without paths of keys and data', async () => {

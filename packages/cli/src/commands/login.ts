@@ -20,6 +20,7 @@ interface LoginOptions {
 /** The credentials among the arguments. */
 interface Given {
   readonly role: string | undefined;
+  readonly name: string | undefined;
   /** @throws StartError if the value is missing */
   required(name: string): string;
   /** Returns the given value, or prompts for it without echo. */
@@ -34,6 +35,7 @@ const logins: Readonly<Record<string, (auth: AuthCalls, given: Given, at: { read
     auth.approle({ roleId: given.required('role_id'), secretId: await given.secret('secret_id'), ...at }),
   jwt: async (auth, { role, secret }, at) => auth.jwt({ jwt: await secret('jwt'), ...(role !== undefined && { role }), ...at }),
   kubernetes: async (auth, given, at) => auth.kubernetes({ role: given.required('role'), jwt: await given.secret('jwt'), ...at }),
+  cert: (auth, { name }, at) => auth.cert({ ...(name !== undefined && { name }), ...at }),
 };
 
 /** Their names in a sentence: `a, b or c`. */
@@ -96,6 +98,7 @@ async function issuedToken(session: Session, data: readonly string[], { method, 
   if (logIn === undefined) throw new StartError(`unknown method ${method}: use token, ${loginMethods}`);
   const given: Given = {
     role: lineOf(members['role']),
+    name: lineOf(members['name']),
     required: (name) => {
       const value = lineOf(members[name]);
       if (value === undefined) throw new StartError(`the method ${method} requires ${name}=…`);

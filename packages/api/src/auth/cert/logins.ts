@@ -1,0 +1,197 @@
+import {
+  changedSettings,
+  conflict,
+  displayNameOf,
+  given,
+  type Issued,
+  invalidRequest,
+  type Login,
+  LoginRecords,
+  loginName,
+  type MethodServices,
+  newTokenSettings,
+  type OpenedMethod,
+  refusedBy,
+  type Stored,
+  type StoredMount,
+  starsMatch,
+  type TokenRegistry,
+  type TokenSettings,
+  type TokenSettingsChange,
+} from '@transitd/access';
+import { type ClientCertificate, type RecordClock, withinCidrs } from '@transitd/process';
+import type { RefusedBy } from '@transitd/storage-fsm';
+import { certificatesIn, isForClients } from './certificate.ts';
+import type { ClientNames } from './client-names.ts';
+
+/** Patterns of names, in which each `*` matches any text. The certificate needs one name that matches; an empty list allows any. */
+interface AllowedNames {
+  /** Of common names, and of names of hosts and email addresses. */
+  readonly allowedNames: readonly string[];
+  readonly allowedCommonNames: readonly string[];
+  readonly allowedDnsSans: readonly string[];
+  readonly allowedEmailSans: readonly string[];
+  readonly allowedUriSans: readonly string[];
+  readonly allowedOrganizationalUnits: readonly string[];
+}
+
+export interface CertRole extends AllowedNames {
+  /** PEM of one or more certificates: of clients, or of authorities. */
+  readonly certificate: string;
+  /** Their SHA-256, in hex. */
+  readonly certificates: readonly string[];
+  readonly displayName: string;
+  /** Whether a token can be used and renewed only with the certificate of its login. */
+  readonly tokenBoundCertificate: boolean;
+  readonly token: TokenSettings;
+}
+
+export type CertRoleChange = {
+  readonly [Name in keyof Omit<CertRole, 'certificates' | 'token'>]?: CertRole[Name] | undefined;
+} & {
+  readonly token: TokenSettingsChange;
+};
+
+const newRole: CertRole = {
+  certificate: '',
+  certificates: [],
+  displayName: '',
+  allowedNames: [],
+  allowedCommonNames: [],
+  allowedDnsSans: [],
+  allowedEmailSans: [],
+  allowedUriSans: [],
+  allowedOrganizationalUnits: [],
+  tokenBoundCertificate: false,
+  token: newTokenSettings,
+};
+
+/** Maximum number of certificates of a role. */
+const certificatesMax = 16;
+
+/** A role, by its name. */
+interface NamedRole extends Stored<CertRole> {
+  readonly name: string;
+}
+
+/** Logins by the certificate of the client, which OpenSSL has verified in the TLS handshake. */
+export class CertLogins implements OpenedMethod {
+  readonly roles: LoginRecords<CertRole>;
+  readonly #registry: TokenRegistry;
+  readonly #clock: RecordClock;
+
+  constructor({ store, registry, clock }: MethodServices) {
+    this.roles = new LoginRecords({ store, kind: 'cert', example: newRole });
+    this.#registry = registry;
+    this.#clock = clock;
+  }
+
+  /** Creates a role or changes the given fields. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  async write(mount: StoredMount, name: string, { token, ...change }: CertRoleChange): Promise<void> {
+    await this.roles.change(mount, name, (present = newRole) => {
+      const changed = { ...present, ...given(change) };
+      return {
+        value: { ...changed, certificates: sha256In(changed.certificate), token: changedSettings(present.token, token) },
+      };
+    });
+  }
+
+  /**
+   * Finds the role of a login: the named one, or the first in the order of their names that the certificate matches.
+   * @param name - empty for any role
+   * @throws AccessError `invalid_request`, `record_unreadable`; StoreError
+   */
+  async roleOf({ mount, certificate, address }: Login, name: string): Promise<NamedRole> {
+    const shown = this.#verified(certificate);
+    const names = await readNames(shown);
+    let refused: RefusedBy | undefined;
+    for (const each of name === '' ? await this.roles.list(mount.id) : [loginName(name)]) {
+      const role = await this.roles.find(mount.id, each);
+      if (role === undefined || !isInEveryChain(role.value.certificates, shown)) continue;
+      refused = violated(role.value, names, address);
+      if (refused === undefined) return { ...role, name: each };
+    }
+    if (refused === undefined)
+      throw invalidRequest('invalid certificate or no client certificate supplied', refusedBy('certificate'));
+    throw invalidRequest('failed to match all constraints for this login certificate', refused);
+  }
+
+  /** Logs in. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  async login(request: Login, roleName: string): Promise<Issued> {
+    const { mount, path } = request;
+    const { name, value: role, condition } = await this.roleOf(request, roleName);
+    const shown = this.#verified(request.certificate);
+    const { commonName, serialNumber, subjectKeyId, authorityKeyId } = await readNames(shown);
+    const granted = await this.#registry.issue({
+      mount,
+      settings: role.token,
+      displayName: `${displayNameOf(mount)}-${role.displayName === '' ? name : role.displayName}`,
+      meta: {
+        authority_key_id: authorityKeyId,
+        cert_name: name,
+        common_name: commonName,
+        serial_number: serialNumber,
+        subject_key_id: subjectKeyId,
+      },
+      path,
+      source: condition,
+      ...(role.tokenBoundCertificate && { boundCertificate: shown.sha256 }),
+    });
+    if (granted === undefined) throw conflict('the auth method', { by: 'another request', outcome: 'no token was created' });
+    return granted;
+  }
+
+  close(): void {
+    // It holds nothing in memory.
+  }
+
+  /** A connection may outlive its certificate. @throws AccessError `invalid_request` */
+  #verified(certificate: ClientCertificate | undefined): ClientCertificate {
+    if (certificate === undefined) throw invalidRequest('client certificate must be supplied', refusedBy('client_certificate'));
+    if (certificate.expiresMs <= this.#clock.utcMs())
+      throw invalidRequest('invalid certificate: it has expired', refusedBy('client_certificate'));
+    return certificate;
+  }
+}
+
+/** @throws AccessError `invalid_request` */
+function sha256In(pem: string): readonly string[] {
+  const certificates = certificatesIn(pem);
+  if (certificates === undefined || certificates.length === 0) throw invalidRequest('failed to parse certificate');
+  if (certificates.length > certificatesMax) throw invalidRequest(`certificate holds more than ${certificatesMax} certificates`);
+  if (!certificates.every(isForClients))
+    throw invalidRequest('nonCA certificates should have TLS client authentication set as an extended key usage');
+  return certificates.map(({ fingerprint256 }) => fingerprint256.replaceAll(':', '').toLowerCase());
+}
+
+/** OpenSSL has verified one of the chains, and any of them may be it. */
+const isInEveryChain = (certificates: readonly string[], { chains }: ClientCertificate): boolean =>
+  chains.every((chain) => chain.some((each) => certificates.includes(each)));
+
+/** The first call loads the library. @throws AccessError `invalid_request` */
+async function readNames({ der }: ClientCertificate): Promise<ClientNames> {
+  const { clientNames } = await import('./client-names.ts');
+  try {
+    return clientNames(der);
+  } catch {
+    throw invalidRequest('invalid certificate: its names cannot be read');
+  }
+}
+
+/** Returns the first setting of a role that refuses a login; undefined if none does. */
+function violated(role: CertRole, { commonName, organizationalUnits, dns, emails, uris }: ClientNames, address: string) {
+  const compared = [
+    ['allowed_names', role.allowedNames, [commonName, ...dns, ...emails]],
+    ['allowed_common_names', role.allowedCommonNames, [commonName]],
+    ['allowed_dns_sans', role.allowedDnsSans, dns],
+    ['allowed_email_sans', role.allowedEmailSans, emails],
+    ['allowed_uri_sans', role.allowedUriSans, uris],
+    ['allowed_organizational_units', role.allowedOrganizationalUnits, organizationalUnits],
+  ] as const;
+  const failed = compared.find(([, patterns, names]) => !matches(patterns, names));
+  if (failed !== undefined) return refusedBy(failed[0], failed[2]);
+  return withinCidrs(role.token.boundCidrs, address) ? undefined : refusedBy('token_bound_cidrs');
+}
+
+const matches = (patterns: readonly string[], names: readonly string[]): boolean =>
+  patterns.length === 0 || patterns.some((pattern) => names.some((name) => starsMatch(pattern, name)));

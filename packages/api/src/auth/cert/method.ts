@@ -1,0 +1,72 @@
+import { loginName } from '@transitd/access';
+import { bool, type FieldSchema, object, text, texts, unsupportedField } from '@transitd/http';
+import { type AuthMethod, login, type MethodContext, recordPaths } from '../../operation/auth-method.ts';
+import { memberSchemas, membersIn, propertiesIn } from '../../operation/kept-fields.ts';
+import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from '../../operation/login-fields.ts';
+import { recordOperations } from '../../operation/records.ts';
+import { CertLogins } from './logins.ts';
+
+type Here = MethodContext<CertLogins>;
+
+const allowed = (names: string) => texts(`Accepted ${names}; each \`*\` matches any text. Empty for any`, { dropsEmpty: true });
+
+const ownFields = {
+  certificate: text('Certificates in PEM, one of which must be in the verified chain of the client: its own, or of an authority'),
+  display_name: text('Name in the display names of tokens; empty for the name of the role'),
+  allowed_names: allowed('common names, DNS names and email addresses'),
+  allowed_common_names: allowed('common names'),
+  allowed_dns_sans: allowed('DNS names'),
+  allowed_email_sans: allowed('email addresses'),
+  allowed_uri_sans: allowed('URIs, such as SPIFFE IDs'),
+  allowed_organizational_units: allowed('organizational units'),
+  token_bound_certificate: bool('Tokens are used and renewed only on connections with the certificate of their login', {
+    initial: false,
+  }),
+} as const satisfies FieldSchema;
+
+const noOcsp = 'revocation is checked with client_crl_file of the listener';
+const noExtensions = 'only names are compared';
+
+/** Settings of a role that cannot be set. */
+export const unsupportedOfCertRole = {
+  required_extensions: unsupportedField('strings', noExtensions),
+  allowed_metadata_extensions: unsupportedField('strings', noExtensions),
+  ocsp_enabled: unsupportedField('bool', noOcsp),
+  ocsp_ca_certificates: unsupportedField('string', noOcsp),
+  ocsp_servers_override: unsupportedField('strings', noOcsp),
+  ocsp_fail_open: unsupportedField('bool', noOcsp),
+  ocsp_query_all_servers: unsupportedField('bool', noOcsp),
+  ocsp_max_retries: unsupportedField('int', noOcsp),
+  ocsp_this_update_max_age: unsupportedField('duration', noOcsp),
+  lease: unsupportedField('duration', 'set token_ttl'),
+} as const satisfies FieldSchema;
+
+const roles = recordOperations({
+  noun: 'certificate role',
+  name: 'Name of the role',
+  takes: { ...ownFields, ...unsupportedOfCertRole, ...tokenFields },
+  shown: object({ ...memberSchemas(ownFields), ...tokenSettingsMembers }),
+  find: async ({ method, mount }: Here, name) => {
+    const role = (await method.roles.find(mount.id, name))?.value;
+    return role && { ...membersIn(ownFields, role), ...tokenSettingsJson(role.token) };
+  },
+  list: ({ method, mount }) => method.roles.list(mount.id),
+  write: ({ method, mount }, name, values) =>
+    method.write(mount, name, { ...propertiesIn(ownFields, values), token: tokenSettingsOf(values) }),
+  delete: ({ method, mount }, name) => method.roles.delete(mount.id, name),
+});
+
+const enter = login({
+  about: 'Log in with the TLS certificate of the connection',
+  takes: { name: text('Name of the role; default: the first role that the certificate matches') },
+  roleOf: async ({ method }: Here, { name = '' }, request) =>
+    name === '' ? (await method.roleOf(request, '')).name : loginName(name),
+  run: (method: CertLogins, request, { name = '' }) => method.login(request, name),
+});
+
+/** Logins by TLS client certificates. */
+export const cert: AuthMethod = {
+  type: 'cert',
+  open: (services) => new CertLogins(services),
+  paths: { ...recordPaths('certs', roles), login: { POST: enter } },
+};
