@@ -125,8 +125,15 @@ describe('the keys in the console', function () {
     expect(await button(page, 'Rotate').getAttribute('class'), 'deletes nothing').to.equal('main');
     await button(page, 'Rotate').click();
     await page.getByRole('row', { name: /^5 / }).waitFor();
+    await button(page, 'Let versions age …').click();
+    await page.getByLabel('Versions that decrypt and verify (0: no limit)').fill('2');
+    await page.getByLabel('Hours until the others are deleted (0: never)').fill('48');
+    await page.getByText('Ciphertexts of version 3 no longer decrypt').waitFor();
+    await button(page, 'Set the limits').click();
+    await page.getByText('after 2 d', { exact: true }).waitFor();
     const { text: answer } = await server.call('GET', 'transit/keys/orders');
-    expect(JSON.parse(answer).data).to.deep.include({ latest_version: 5, min_available_version: 3, min_decryption_version: 3 });
+    expect(JSON.parse(answer).data).to.deep.include({ latest_version: 5, min_available_version: 3, min_decryption_version: 4 });
+    expect(JSON.parse(answer).data).to.deep.include({ keep_decryption_versions: 2, trim_after: 172_800 });
   });
 
   it('changes nothing for a token without the right, and says so', async () => {

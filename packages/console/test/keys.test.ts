@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
 import { type Key, keyIn, useOf } from '../app/keys/key.ts';
 import { base64, bodyOf, operations, textOf } from '../app/keys/operations.ts';
-import { minimumsPreview, rotationPreview, trimPreview } from '../app/keys/previews.ts';
+import { agingPreview, minimumsPreview, rotationPreview, trimPreview } from '../app/keys/previews.ts';
 import { languages, shellQuoted, snippet } from '../app/keys/snippets.ts';
 
 /** A key with the versions from `minAvailable` (or 1) to `latest`, as the API shows it. */
@@ -39,6 +39,28 @@ describe('the preview of a change of a key', () => {
       'Version 4 can no longer be requested for encrypting or signing.',
       'Ciphertexts of version 2 no longer decrypt; their signatures and MACs no longer verify.',
     ]);
+  });
+
+  it('of limits for versions names what they take away at once, with each rotation and for good', () => {
+    const off = { keepEncryption: 0, keepDecryption: 0, trimAfterS: 0 };
+    expect(agingPreview(keyOf({}), off)).to.deep.include({ works: [], stops: [], refused: [], deletes: false });
+    const { works, stops, deletes } = agingPreview(keyOf({ minEncryption: 3 }), {
+      keepEncryption: 1,
+      keepDecryption: 2,
+      trimAfterS: 7200,
+    });
+    expect(works).to.deep.equal([
+      'Each new version leaves the newest 2 for decrypting and verifying.',
+      'Each new version leaves the newest 1 for encrypting and signing.',
+    ]);
+    expect(stops).to.deep.equal([
+      'Ciphertexts of versions 1 to 3 no longer decrypt; their signatures and MACs no longer verify.',
+      'Versions 3 to 4 can no longer be requested for encrypting or signing.',
+      'Versions that no longer decrypt are deleted permanently after 2 h.',
+      'Versions 1 to 3 would be next.',
+    ]);
+    expect(deletes).to.equal(true);
+    expect(agingPreview(keyOf({}), { ...off, keepEncryption: 3, keepDecryption: 2 }).refused).to.have.length(1);
   });
 
   it('of higher minimums names the versions that stop working', () => {

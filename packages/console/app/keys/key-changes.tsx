@@ -4,14 +4,15 @@ import { ApiError } from '../api/request.ts';
 import { call } from '../api/session.ts';
 import { Note } from '../parts/badge.tsx';
 import { type Key, keyIn } from './key.ts';
-import { minimumsPreview, type Preview, rotationPreview, trimPreview } from './previews.ts';
+import { agingPreview, minimumsPreview, type Preview, rotationPreview, trimPreview } from './previews.ts';
 
-type Change = 'rotate' | 'minimums' | 'trim';
+type Change = 'rotate' | 'minimums' | 'trim' | 'aging';
 
 const titles: Readonly<Record<Change, string>> = {
   rotate: 'Rotate',
   minimums: 'Minimum versions',
   trim: 'Delete old versions',
+  aging: 'Let versions age',
 };
 
 interface KeyChangesProps {
@@ -71,6 +72,9 @@ export function KeyChanges({ value: key, path, onChanged }: KeyChangesProps) {
         <Minimums value={key} isBusy={isBusy} onConfirm={(body) => void send('config', body)} onCancel={close} />
       )}
       {change === 'trim' && <Trim value={key} isBusy={isBusy} onConfirm={(body) => void send('trim', body)} onCancel={close} />}
+      {change === 'aging' && (
+        <Aging value={key} isBusy={isBusy} onConfirm={(body) => void send('config', body)} onCancel={close} />
+      )}
     </div>
   );
 }
@@ -125,6 +129,50 @@ function Trim({ value: key, isBusy, onConfirm, onCancel }: FormProps) {
         action="Delete permanently"
         isBusy={isBusy}
         onConfirm={() => onConfirm({ min_available_version: oldest })}
+        onCancel={onCancel}
+      />
+    </>
+  );
+}
+
+const hourS = 3600;
+
+function Aging({ value: key, isBusy, onConfirm, onCancel }: FormProps) {
+  const [keepEncryption, setKeepEncryption] = useState(key.keepEncryption);
+  const [keepDecryption, setKeepDecryption] = useState(key.keepDecryption);
+  const [trimAfterS, setTrimAfterS] = useState(key.trimAfterS);
+  const body = {
+    keep_encryption_versions: keepEncryption,
+    keep_decryption_versions: keepDecryption,
+    trim_after: `${trimAfterS}s`,
+  };
+  return (
+    <>
+      <div class="row">
+        <VersionField
+          label="Versions that encrypt and sign (0: no limit)"
+          value={keepEncryption}
+          least={0}
+          onChange={setKeepEncryption}
+        />
+        <VersionField
+          label="Versions that decrypt and verify (0: no limit)"
+          value={keepDecryption}
+          least={0}
+          onChange={setKeepDecryption}
+        />
+        <VersionField
+          label="Hours until the others are deleted (0: never)"
+          value={Math.round(trimAfterS / hourS)}
+          least={0}
+          onChange={(hours) => setTrimAfterS(hours * hourS)}
+        />
+      </div>
+      <Confirmation
+        preview={agingPreview(key, { keepEncryption, keepDecryption, trimAfterS })}
+        action="Set the limits"
+        isBusy={isBusy}
+        onConfirm={() => onConfirm(body)}
         onCancel={onCancel}
       />
     </>

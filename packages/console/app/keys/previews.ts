@@ -1,3 +1,4 @@
+import { duration } from '../parts/format.ts';
 import { type Key, useOf } from './key.ts';
 
 /** The effect of a change of a key, in words, before it is made. */
@@ -48,6 +49,40 @@ export function minimumsPreview(key: Key, minDecryption: number, minEncryption: 
     refused: minimumFaults(key, changed),
     isFinal: false,
     deletes: false,
+  };
+}
+
+type Aging = Pick<Key, 'keepEncryption' | 'keepDecryption' | 'trimAfterS'>;
+
+/** The effect of other settings by which versions age: at once, and with each rotation. */
+export function agingPreview(key: Key, { keepEncryption, keepDecryption, trimAfterS }: Aging): Preview {
+  const oldestOf = (kept: number): number => (kept === 0 ? 0 : Math.max(1, key.latest - kept + 1));
+  const minDecryption = Math.max(key.minDecryption, oldestOf(keepDecryption));
+  const encryption = Math.max(key.minEncryption, oldestOf(keepEncryption));
+  const isSet = encryption > 0 || trimAfterS > 0;
+  const minEncryption = isSet ? Math.max(encryption > 0 ? encryption : key.latest, minDecryption) : 0;
+  const changed = { latest: key.latest, minDecryption, minEncryption };
+  const gone = key.versions.map(({ version }) => version).filter((version) => version < minDecryption);
+  const after = duration(trimAfterS);
+  return {
+    works: [
+      ...(keepDecryption > 0 ? [`Each new version leaves the newest ${keepDecryption} for decrypting and verifying.`] : []),
+      ...(keepEncryption > 0 ? [`Each new version leaves the newest ${keepEncryption} for encrypting and signing.`] : []),
+    ],
+    stops: [
+      ...lostBy(key, changed),
+      ...silencedBy(key, changed),
+      ...(trimAfterS > 0 ? [`Versions that no longer decrypt are deleted permanently after ${after}.`] : []),
+      ...(trimAfterS > 0 && gone.length > 0 ? [`${capital(spanOf(gone))} would be next.`] : []),
+    ],
+    refused: [
+      ...(keepDecryption > 0 && keepEncryption > keepDecryption
+        ? ['A version that encrypts must decrypt: keep fewer for encrypting.']
+        : []),
+      ...(trimAfterS > 0 && trimAfterS < 3600 ? ['Versions are deleted after an hour at the earliest.'] : []),
+    ],
+    isFinal: false,
+    deletes: trimAfterS > 0,
   };
 }
 

@@ -229,7 +229,7 @@ export class EtcdReplica implements Replica {
 
   /** Name of the restore attempt that made this state; undefined if it was never replaced. */
   get restoredBy(): string | undefined {
-    return this.#feed.copy.restoredBy;
+    return this.#feed.copy.restoredBy || undefined;
   }
 
   /** The level of the cluster. */

@@ -66,11 +66,13 @@ describe('a restore in etcd', () => {
     const second = await open(2);
     first.notified.length = 0;
     const valuesBefore = first.replica.status().valuesWritten;
+    expect(first.replica.restoredBy).to.equal(undefined);
     const { outcome, index } = await restoreSnapshot(first.replica, backup, { attempt: 'one' });
     expect(outcome).to.equal('restored');
     await until(() => second.replica.status().appliedIndex >= index);
     const third = await open(3);
     for (const node of [first, second, third]) {
+      expect(node.replica.restoredBy).to.equal('one');
       expect(await textAt(node, 'a')).to.equal('old');
       expect(await textAt(node, 'new')).to.equal(undefined);
       expect(await textAt(node, 'many/7')).to.equal('old 7');

@@ -198,6 +198,7 @@ describe('a restore', () => {
       const refusal = await rejection(restoreSnapshot(failing, open, { attempt: 'one' }));
       expect(refusal).to.be.instanceOf(StoreError).with.property('code', 'not_leader');
       expect(machine.restoring).to.equal('one');
+      expect(machine.restoredBy).to.equal(undefined);
       expect(await shownState(machine)).to.deep.equal(before);
       for (const hidden of ['\u0001spaces', '\u000200000001/a']) expect(machine.getSync(hidden)).to.equal(undefined);
       for (const prefix of ['\u0001', '\u0002', '\u000200000001/'])
@@ -209,6 +210,7 @@ describe('a restore', () => {
       expect(await clearRestores(replica, machine, { underWay: 'one' }), 'it is in progress').to.equal(0);
       expect(await restoreSnapshot(replica, open, { attempt: 'one' })).to.include({ outcome: 'restored' });
       expect(await restoreSnapshot(replica, open, { attempt: 'one' }), 'again').to.include({ outcome: 'restored' });
+      expect(machine.restoredBy).to.equal('one');
       expect(await pathsOf(machine)).to.deep.equal(['a', 'b/1', ...big, 'cluster/id']);
     }));
 
