@@ -3,6 +3,7 @@ import type { Store } from '@transitd/storage-fsm';
 import type { TokenRegistry } from '../tokens/token-registry.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 import type { DisputedDates } from '../values/disputed-dates.ts';
+import type { OutsideWaits } from './outside-waits.ts';
 
 /** Where the keys that verify signed tokens are fetched from. */
 export type FetchedKeys =
@@ -64,6 +65,7 @@ export interface MethodServices {
   readonly registry: TokenRegistry;
   readonly sources: KeySources;
   readonly kubernetes: Kubernetes;
+  readonly waits: OutsideWaits;
   readonly clock: RecordClock;
   readonly disputedDates: DisputedDates;
 }

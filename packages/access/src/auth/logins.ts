@@ -3,6 +3,7 @@ import { AuthMounts } from '../mounts/auth-mounts.ts';
 import { AccessError } from '../values/errors.ts';
 import type { LoginRecord, MethodServices, MethodType, OpenedMethod } from './auth-method.ts';
 import { loginPrefix } from './login-records.ts';
+import { OutsideWaits } from './outside-waits.ts';
 
 /** The auth methods. */
 export class Logins {
@@ -12,7 +13,8 @@ export class Logins {
   /** Path at which the last step of the sweep stopped; empty to start over. */
   #cursor = '';
 
-  constructor({ methods, ...services }: MethodServices & { readonly methods: readonly MethodType[] }) {
+  constructor({ methods, ...given }: Omit<MethodServices, 'waits'> & { readonly methods: readonly MethodType[] }) {
+    const services = { ...given, waits: new OutsideWaits() };
     this.mounts = new AuthMounts({ store: services.store, types: methods });
     this.#services = services;
     this.#opened = new Map(methods.map((method) => [method.type, method.open(services)]));

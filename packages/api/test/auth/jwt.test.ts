@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto';
-import type { FetchedKeys, KeySources } from '@transitd/access';
+import { type FetchedKeys, type KeySources, OutsideWaits } from '@transitd/access';
 import { expect } from 'chai';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, type JWTHeaderParameters, SignJWT, UnsecuredJWT } from 'jose';
 import { refusal } from '../../../access/test/fixtures.ts';
@@ -385,14 +385,14 @@ describe('keys that verify tokens', () => {
       expect(fetches()).to.equal(3);
     });
 
-  it('that never arrive block at most 32 logins, and none of another source', async () => {
+  it('that never arrive block at most 16 logins, and none of another source', async () => {
     const arrived = Promise.withResolvers<string>();
     const good = JSON.stringify({ keys: [await jwkOf(pair.publicKey)] });
     const fetch = (source: FetchedKeys) => (addressOf(source) === 'https://hangs/keys' ? arrived.promise : Promise.resolve(good));
-    const keys = new JwtKeys({ sources: sourcesBy(fetch), clock: clockOf(() => 0) });
+    const keys = new JwtKeys({ sources: sourcesBy(fetch), clock: clockOf(() => 0), waits: new OutsideWaits() });
     const outcome = (source: JwtKeySource): Promise<string> => refusal(keys.verify(source, 'x', {}));
     const hanging = { kind: 'url', url: 'https://hangs/keys', ca: '' } as const;
-    const waiting = Array.from({ length: 32 }, () => outcome(hanging));
+    const waiting = Array.from({ length: 16 }, () => outcome(hanging));
     expect(await outcome(hanging)).to.match(/^busy_logins/);
     const others = [
       { ...hanging, url: 'https://issuer/keys' },

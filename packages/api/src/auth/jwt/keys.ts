@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { AccessError, type FetchedKeys, invalidRequest, type KeySources, refusedBy } from '@transitd/access';
+import { AccessError, type FetchedKeys, invalidRequest, type KeySources, type OutsideWaits, refusedBy } from '@transitd/access';
 import { checkJsonLimits, runAtOnce } from '@transitd/event-loop';
 import type { Clock } from '@transitd/process';
 import type { JSONWebKeySet, JWK, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose';
@@ -33,20 +33,26 @@ const keySetLimits = {
 /** Largest RSA key that verifies tokens, as base64url: a modulus of 8,192 bits and an exponent of 32. Every login computes with them. */
 const [modulusCharsMax, exponentCharsMax] = [1366, 6];
 const providersMax = 64;
-/** Maximum number of logins that wait for the keys of one source: a provider that hangs blocks only its own logins. */
-const waitingMax = 32;
 
 /** Verifies signed tokens. Keeps fetched keys by source. */
 export class JwtKeys {
   readonly #sources: KeySources;
   readonly #clock: Clock;
   readonly #providers = new Map<string, ProviderKeys>();
-  /** Number of waiting logins by provider. */
-  readonly #waiting = new Map<ProviderKeys, number>();
+  readonly #waits: OutsideWaits;
 
-  constructor({ sources, clock }: { readonly sources: KeySources; readonly clock: Clock }) {
+  constructor({
+    sources,
+    clock,
+    waits,
+  }: {
+    readonly sources: KeySources;
+    readonly clock: Clock;
+    readonly waits: OutsideWaits;
+  }) {
     this.#sources = sources;
     this.#clock = clock;
+    this.#waits = waits;
   }
 
   /**
@@ -60,11 +66,11 @@ export class JwtKeys {
       if (source.kind === 'jwks') return await claimsOf(jose, { jwt, keys: parseKeySet(source.jwks), options });
       const provider = this.#providerOf(source);
       try {
-        return await claimsOf(jose, { jwt, keys: await this.#waitFor(provider, provider.current()), options });
+        return await claimsOf(jose, { jwt, keys: await this.#waitFor(source, provider.current()), options });
       } catch (error) {
         if (!(error instanceof jose.errors.JWKSNoMatchingKey)) throw error;
         // The signer may have a new key.
-        return await claimsOf(jose, { jwt, keys: await this.#waitFor(provider, provider.newest()), options });
+        return await claimsOf(jose, { jwt, keys: await this.#waitFor(source, provider.newest()), options });
       }
     } catch (error) {
       throw refusalOf(jose, error);
@@ -89,22 +95,13 @@ export class JwtKeys {
     this.#providers.clear();
   }
 
-  async #waitFor(provider: ProviderKeys, keys: JSONWebKeySet | Promise<JSONWebKeySet>): Promise<JSONWebKeySet> {
+  async #waitFor(source: FetchedKeys, keys: JSONWebKeySet | Promise<JSONWebKeySet>): Promise<JSONWebKeySet> {
     if (!(keys instanceof Promise)) return keys;
-    const waiting = this.#waiting.get(provider) ?? 0;
-    if (waiting >= waitingMax) throw new AccessError('busy_logins', 'too many logins wait for the keys that verify tokens');
-    this.#waiting.set(provider, waiting + 1);
-    try {
-      return await keys;
-    } finally {
-      const left = (this.#waiting.get(provider) ?? 0) - 1;
-      if (left > 0) this.#waiting.set(provider, left);
-      else this.#waiting.delete(provider);
-    }
+    return this.#waits.run(nameOf(source), 'too many logins wait for the keys that verify tokens', () => keys);
   }
 
   #providerOf(source: FetchedKeys): ProviderKeys {
-    const name = JSON.stringify(source);
+    const name = nameOf(source);
     const present = this.#providers.get(name);
     if (present !== undefined) return present;
     const oldest = this.#providers.size >= providersMax ? this.#providers.keys().next() : undefined;
@@ -127,6 +124,8 @@ export class JwtKeys {
     }
   }
 }
+
+const nameOf = (source: FetchedKeys): string => JSON.stringify(source);
 
 /** Returns why keys cannot be fetched. Of a system error only its code: its text may contain what the other side sent. */
 function reasonFor(error: unknown): string {

@@ -97,12 +97,12 @@ export class JwtLogins implements OpenedMethod {
   readonly #keys: JwtKeys;
   readonly #clock: RecordClock;
 
-  constructor({ store, registry, sources, clock }: MethodServices) {
+  constructor({ store, registry, sources, waits, clock }: MethodServices) {
     this.roles = new LoginRecords({ store, kind: 'jwt-role', example: newRole });
     this.#configs = new LoginRecords({ store, kind: 'jwt', example: newConfig });
     this.#store = store;
     this.#registry = registry;
-    this.#keys = new JwtKeys({ sources, clock });
+    this.#keys = new JwtKeys({ sources, clock, waits });
     this.#clock = clock;
   }
 

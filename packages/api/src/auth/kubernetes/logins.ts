@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import {
-  AccessError,
+  type AccessError,
   changedInert,
   changedSettings,
   conflict,
@@ -17,6 +17,7 @@ import {
   type MethodServices,
   newTokenSettings,
   type OpenedMethod,
+  type OutsideWaits,
   refusedBy,
   type StoredMount,
   starsMatch,
@@ -90,11 +91,6 @@ const issuerDefault = 'kubernetes/serviceaccount';
 const pemKeysMax = 16;
 /** Longest name in an error text: tokens are longer. */
 const shownCharsMax = 24;
-/**
- * Maximum number of reviews at a time, of all methods and of one method: an API server that hangs blocks only its own logins, and not the
- * places of all logins.
- */
-const [reviewsMax, methodReviewsMax] = [32, 16];
 
 /** Logins by a token of a service account of Kubernetes, which the API server of its cluster reviews. */
 export class KubernetesLogins implements OpenedMethod {
@@ -103,14 +99,14 @@ export class KubernetesLogins implements OpenedMethod {
   readonly #registry: TokenRegistry;
   readonly #kubernetes: Kubernetes;
   readonly #clock: RecordClock;
-  /** For each review in progress, the id of its method. */
-  readonly #reviews: string[] = [];
+  readonly #waits: OutsideWaits;
 
-  constructor({ store, registry, kubernetes, clock }: MethodServices) {
+  constructor({ store, registry, kubernetes, waits, clock }: MethodServices) {
     this.roles = new LoginRecords({ store, kind: 'role', example: newRole });
     this.#configs = new LoginRecords({ store, kind: 'kubernetes', example: newConfig });
     this.#registry = registry;
     this.#kubernetes = kubernetes;
+    this.#waits = waits;
     this.#clock = clock;
   }
 
@@ -169,7 +165,8 @@ export class KubernetesLogins implements OpenedMethod {
     if (config === undefined) throw invalidRequest('could not load backend configuration');
     const claims = await this.#claims(config.value, role.value, jwt);
     checkAccount(role.value, claims.account);
-    await this.#limited(mount, () => this.#review(config.value, role.value, jwt, claims));
+    const review = (): Promise<void> => this.#review(config.value, role.value, jwt, claims);
+    await this.#waits.run(mount.id, 'too many logins wait for the Kubernetes API server', review);
     const { namespace, name: account, uid } = claims.account;
     const granted = await this.#registry.issue({
       mount,
@@ -202,7 +199,7 @@ export class KubernetesLogins implements OpenedMethod {
   }
 
   async #review(config: KubernetesConfig, { audience }: KubernetesRole, jwt: string, claims: AccountClaims): Promise<void> {
-    const url = checkConfig(config);
+    const url = urlOf(config);
     const ca = this.#caFor(config, url);
     if (ca === undefined) throw notReviewed('this node runs in no pod with a service account; set kubernetes_ca_cert');
     const token = config.tokenReviewerJwt || this.#podFile(config, 'token')?.trim() || jwt;
@@ -227,18 +224,6 @@ export class KubernetesLogins implements OpenedMethod {
       throw notReviewed(`${name} of the service account of this pod cannot be read: ${reasonOf(error)}`, { cause: error });
     }
   }
-
-  async #limited(mount: StoredMount, review: () => Promise<void>): Promise<void> {
-    const reviews = this.#reviews;
-    if (reviews.length >= reviewsMax || reviews.filter((id) => id === mount.id).length >= methodReviewsMax)
-      throw new AccessError('busy_logins', 'too many logins wait for the Kubernetes API server');
-    reviews.push(mount.id);
-    try {
-      await review();
-    } finally {
-      reviews.splice(reviews.indexOf(mount.id), 1);
-    }
-  }
 }
 
 /** Returns the code of an error, which contains no address, or its message if it has none. */
@@ -261,11 +246,18 @@ function checkAccount(role: KubernetesRole, { namespace, name }: ServiceAccount)
 }
 
 /** Returns the URL of token reviews. @throws AccessError `invalid_request` */
-function checkConfig({ kubernetesHost: host, kubernetesCaCert: ca, tokenReviewerJwt: token, pemKeys }: KubernetesConfig): string {
+function urlOf({ kubernetesHost: host }: KubernetesConfig): string {
   if (host === '') throw invalidRequest('no host provided');
   const url = reviewUrl(host);
   if (url === undefined)
     throw invalidRequest('kubernetes_host must be a host, a host and a port, or an https URL; http only on loopback');
+  return url;
+}
+
+/** Returns the URL of token reviews. @throws AccessError `invalid_request` */
+function checkConfig(config: KubernetesConfig): string {
+  const { kubernetesCaCert: ca, tokenReviewerJwt: token, pemKeys } = config;
+  const url = urlOf(config);
   if (ca !== '' && !isCertificates(ca)) throw invalidRequest('kubernetes_ca_cert must be certificates in PEM');
   // A bearer token of RFC 6750 §2.1.
   if (!/^[\w.~+/-]*=*$/.test(token)) throw invalidRequest('token_reviewer_jwt must be a token');
