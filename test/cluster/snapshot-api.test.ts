@@ -2,46 +2,11 @@
 // Backup and restore of a whole cluster through every kind of node.
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { Answer } from '../process/live-server.ts';
 import type { LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
-import { isRefusedForNow } from './harness/outcome.ts';
 import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { sendSnapshot, snapshotPath, takeSnapshot } from './harness/snapshots.ts';
 import { until } from './harness/until.ts';
-
-const path = 'sys/storage/raft/snapshot';
-
-function take(cluster: LiveCluster, node: LiveNode): Promise<Buffer> {
-  return until(`${node.name} gives a snapshot`, async () => {
-    const response = await fetch(`${node.apiAddress}/v1/${path}`, { headers: { 'X-Service-Token': cluster.rootToken } });
-    const bytes = Buffer.from(await response.arrayBuffer());
-    if (response.status === 503) return false;
-    if (response.status !== 200) throw new Error(`${response.status} ${bytes}`);
-    expect(response.headers.get('content-type')).to.equal('application/gzip');
-    return bytes;
-  });
-}
-
-/**
- * Sends a snapshot. A standby that is cut off from the active node for a moment, as on a busy machine, cannot tell what became of it: then
- * it is sent again, which is the same restore, or the same refusal.
- */
-function send(
-  node: LiveNode,
-  snapshot: Uint8Array,
-  { token, to = path }: { readonly token: string; readonly to?: string },
-): Promise<Answer> {
-  return until(`${node.name} answers a snapshot`, async () => {
-    const response = await fetch(`${node.apiAddress}/v1/${to}`, {
-      method: 'POST',
-      headers: { 'X-Service-Token': token },
-      body: Buffer.from(snapshot),
-      signal: AbortSignal.timeout(240_000),
-    });
-    const answer = new Answer(response.status, response.headers, await response.text());
-    return answer.status !== 504 && !isRefusedForNow(answer) && answer;
-  });
-}
 
 const keyStatus = async (cluster: LiveCluster, node: LiveNode, key: string): Promise<number> =>
   (await cluster.askWhenLed(node, 'GET', `transit/keys/${key}`)).status;
@@ -72,14 +37,14 @@ describe('a snapshot of a cluster', function () {
         const membersBefore = (await cluster.askWhenLed(leader, 'GET', 'sys/storage/raft/configuration')).at('data');
         await cluster.askWhenLed(leader, 'POST', 'transit/keys/kept', {});
         const ciphertext = await encrypt(cluster, leader, 'kept');
-        const snapshot = await take(cluster, node);
+        const snapshot = await takeSnapshot(cluster, node);
         await cluster.askWhenLed(leader, 'POST', 'transit/keys/later', {});
         await cluster.askWhenLed(leader, 'POST', 'transit/keys/kept/config', { deletion_allowed: true });
         expect((await cluster.askWhenLed(leader, 'DELETE', 'transit/keys/kept')).status).to.equal(204);
         expect((await cluster.askWhenLed(leader, 'POST', 'sys/rotate')).status).to.equal(204);
-        const newer = await take(cluster, node);
+        const newer = await takeSnapshot(cluster, node);
 
-        const restored = await send(node, snapshot, { token: cluster.rootToken });
+        const restored = await sendSnapshot(node, snapshot, { token: cluster.rootToken });
         expect(restored.status, restored.text).to.equal(200);
         expect(restored.text).to.match(/tokens revoked since then are valid again/);
         for (const one of nodes) {
@@ -90,7 +55,7 @@ describe('a snapshot of a cluster', function () {
         }
         // Later writes succeed, and a later snapshot with another keyring contains them.
         expect((await cluster.askWhenLed(node, 'POST', 'transit/keys/after', {})).status).to.equal(200);
-        expect((await send(node, newer, { token: cluster.rootToken })).status).to.equal(200);
+        expect((await sendSnapshot(node, newer, { token: cluster.rootToken })).status).to.equal(200);
         for (const one of nodes) {
           expect(await keyStatus(cluster, one, 'later'), one.name).to.equal(200);
           expect(await keyStatus(cluster, one, 'after'), one.name).to.equal(404);
@@ -112,29 +77,29 @@ describe('a snapshot of a cluster', function () {
     withCluster({ elections: 'never' }, async (cluster) => {
       const leader = await cluster.settled();
       await cluster.askWhenLed(leader, 'POST', 'transit/keys/k', {});
-      const snapshot = await take(cluster, leader);
-      const policy = `path "${path}*" { capabilities = ["read", "update"] }`;
+      const snapshot = await takeSnapshot(cluster, leader);
+      const policy = `path "${snapshotPath}*" { capabilities = ["read", "update"] }`;
       expect((await cluster.askWhenLed(leader, 'POST', 'sys/policies/acl/backup', { policy })).status).to.equal(204);
       const made = await cluster.askWhenLed(leader, 'POST', 'auth/token/create', { policies: ['backup'] });
       const operator = made.string('auth.client_token');
-      const withSudo = `path "${path}" { capabilities = ["update", "sudo"] }`;
+      const withSudo = `path "${snapshotPath}" { capabilities = ["update", "sudo"] }`;
       expect((await cluster.askWhenLed(leader, 'POST', 'sys/policies/acl/restore', { policy: withSudo })).status).to.equal(204);
       const restorer = await cluster.askWhenLed(leader, 'POST', 'auth/token/create', { policies: ['restore'] });
       for (const node of cluster.nodes) {
         for (const garbage of [Buffer.from('garbage'), randomBytes(5_000_000), snapshot.subarray(0, snapshot.length >> 1)]) {
-          for (const to of [path, `${path}-force`]) {
-            const answer = await send(node, garbage, { token: cluster.rootToken, to });
+          for (const to of [snapshotPath, `${snapshotPath}-force`]) {
+            const answer = await sendSnapshot(node, garbage, { token: cluster.rootToken, to });
             expect(answer.status, `${node.name} ${garbage.length} ${to}: ${answer.text}`).to.equal(400);
           }
         }
-        expect((await send(node, snapshot, { token: 's.none' })).status).to.equal(403);
-        for (const to of [path, `${path}-force`]) {
-          expect((await send(node, snapshot, { token: operator, to })).status, `${to} without sudo`).to.equal(403);
+        expect((await sendSnapshot(node, snapshot, { token: 's.none' })).status).to.equal(403);
+        for (const to of [snapshotPath, `${snapshotPath}-force`]) {
+          expect((await sendSnapshot(node, snapshot, { token: operator, to })).status, `${to} without sudo`).to.equal(403);
         }
       }
-      expect((await cluster.askWhenLed(leader, 'POST', path)).status, 'no body').to.equal(400);
+      expect((await cluster.askWhenLed(leader, 'POST', snapshotPath)).status, 'no body').to.equal(400);
       expect(await keyStatus(cluster, leader, 'k')).to.equal(200);
-      expect((await send(leader, snapshot, { token: restorer.string('auth.client_token') })).status).to.equal(200);
+      expect((await sendSnapshot(leader, snapshot, { token: restorer.string('auth.client_token') })).status).to.equal(200);
     }));
 
   it('of another cluster needs force, and seals the nodes until they get the shares of that cluster', () =>
@@ -142,7 +107,7 @@ describe('a snapshot of a cluster', function () {
       const source = other.node(1);
       await other.askWhenLed(source, 'POST', 'transit/keys/foreign', {});
       const ciphertext = await encrypt(other, source, 'foreign');
-      const snapshot = await take(other, source);
+      const snapshot = await takeSnapshot(other, source);
       await source.stop(); // both clusters use the same addresses
       await withNodes({ seal: 'shamir' }, async (cluster) => {
         const [taker, second, late] = [cluster.node(1), cluster.node(2), cluster.node(3)];
@@ -150,11 +115,11 @@ describe('a snapshot of a cluster', function () {
         await cluster.join(second, taker);
         await cluster.settled([taker, second]);
         await cluster.askWhenLed(taker, 'POST', 'transit/keys/own', {});
-        const refused = await send(second, snapshot, { token: cluster.rootToken });
+        const refused = await sendSnapshot(second, snapshot, { token: cluster.rootToken });
         expect(refused.status, refused.text).to.equal(400);
         expect(refused.text).to.match(/another root key/);
         expect(await keyStatus(cluster, taker, 'own')).to.equal(200);
-        const forced = await send(taker, snapshot, { token: cluster.rootToken, to: `${path}-force` });
+        const forced = await sendSnapshot(taker, snapshot, { token: cluster.rootToken, to: `${snapshotPath}-force` });
         expect(forced.status, forced.text).to.equal(200);
         expect(forced.text).to.match(/every node is sealed/);
         for (const node of [taker, second]) await node.reaches(503);
