@@ -37,6 +37,7 @@ export const blockRows: readonly BlockRow[] = [
     blocks: 5,
     ranBy: 'test/docs/key-rotation.test.ts',
   },
+  { page: 'docs/api.md', section: 'Take a key or a version out of use', blocks: 1, ranBy: 'test/docs/key-rotation.test.ts' },
   { page: 'docs/audit.md', blocks: 2, ranBy: 'test/cluster/docs/operations.test.ts' },
   {
     page: 'docs/benchmarks.md',

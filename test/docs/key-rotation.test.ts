@@ -50,3 +50,27 @@ describe('the rotation of a key in docs/api.md', function () {
     expect((await runBlocks([check], { replace: {} })).code, 'no file').to.equal(1);
   });
 });
+
+describe('taking a key out of use in docs/api.md', function () {
+  this.timeout(processMs);
+  const bench = new Workbench();
+  after(() => bench.clean());
+
+  it('has commands that take away the uses of a key and of a version, and give them back', async () => {
+    const server = await bench.start({ dataDir: bench.folder() });
+    await server.call('POST', 'transit/keys/orders');
+    const { text } = await server.call('POST', 'transit/encrypt/orders', { plaintext: base64('x') });
+    const { ciphertext } = JSON.parse(text).data;
+    await server.call('POST', 'transit/keys/orders/rotate');
+    const decrypts = async (): Promise<number> => (await server.call('POST', 'transit/decrypt/orders', { ciphertext })).status;
+    const commands = shellBlocks('docs/api.md', 'Take a key or a version out of use').join('').trim().split('\n');
+    const statuses: number[] = [];
+    for (const command of commands) {
+      const env = { TRANSITD_ADDR: server.url, TRANSITD_TOKEN: server.rootToken };
+      const ran = await runBlocks([command], { replace: {}, env });
+      expect(ran.code, ran.stdout + ran.stderr).to.equal(0);
+      statuses.push(await decrypts());
+    }
+    expect(statuses).to.deep.equal([400, 200, 400, 200]);
+  });
+});

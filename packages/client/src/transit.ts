@@ -9,6 +9,9 @@ export interface Key {
   readonly type: string;
   readonly derived: boolean;
   readonly deletion_allowed: boolean;
+  readonly soft_deleted: boolean;
+  /** By version; absent if there are none. */
+  readonly disabled_versions?: Readonly<Record<string, { readonly reason: string; readonly time: string }>>;
   readonly exportable: boolean;
   readonly allow_plaintext_backup: boolean;
   readonly auto_rotate_period: number;
@@ -179,6 +182,26 @@ export class TransitCalls {
 
   deleteKey(name: string): Promise<Written> {
     return this.#send('DELETE', this.#at('keys', name));
+  }
+
+  /** Refuses every use of a key until it is restored. */
+  softDeleteKey(name: string): Promise<Envelope<Key>> {
+    return this.#send('DELETE', this.#at('keys', name, 'soft-delete'));
+  }
+
+  /** Lets a soft-deleted key be used again. */
+  restoreDeletedKey(name: string): Promise<Envelope<Key>> {
+    return this.#send('POST', this.#at('keys', name, 'soft-delete-restore'));
+  }
+
+  /** Refuses every use of a version that is not the latest. @param reason - shown to readers of the key */
+  disableVersion(name: string, version: number, reason = ''): Promise<Envelope<Key>> {
+    return this.#send('POST', this.#at('keys', name, 'versions', `${version}`, 'disable'), { reason });
+  }
+
+  /** Lets a disabled version be used again. */
+  enableVersion(name: string, version: number): Promise<Envelope<Key>> {
+    return this.#send('POST', this.#at('keys', name, 'versions', `${version}`, 'enable'));
   }
 
   /** Exports a key. @param kind - such as `encryption-key`, `public-key` @param format - `raw`, `der`, `pem` or `jwk` */

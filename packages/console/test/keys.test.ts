@@ -94,6 +94,19 @@ describe('the preview of a change of a key', () => {
     expect(trimPreview(keyOf({ minAvailable: 3, minDecryption: 3, minEncryption: 3 }), 3).refused).to.have.length(1);
   });
 
+  it('knows a key that is soft-deleted, and disabled versions with their reasons', () => {
+    const { isSoftDeleted, disabled } = keyIn({
+      soft_deleted: true,
+      disabled_versions: { 2: { reason: 'leaked', time: '' }, 3: null },
+    });
+    expect(isSoftDeleted).to.equal(true);
+    expect([...disabled]).to.deep.equal([
+      [2, 'leaked'],
+      [3, ''],
+    ]);
+    expect(keyIn({})).to.deep.include({ isSoftDeleted: false, disabled: new Map() });
+  });
+
   it('follows the use of each version', () => {
     const uses = (key: Key) => key.versions.map(({ version }) => useOf(version, key));
     expect(uses(keyOf({ minDecryption: 3 }))).to.deep.equal(['nothing', 'nothing', 'decrypts', 'decrypts', 'encrypts']);

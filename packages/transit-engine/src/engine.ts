@@ -20,10 +20,18 @@ import {
   typeWarnings,
   unchanged,
 } from './keys/key.ts';
+import {
+  type DisableVersionRequest,
+  disableVersion,
+  enableVersion,
+  restoreDeleted,
+  softDelete,
+} from './keys/key-availability.ts';
 import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
 import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
 import { afterMaking, KeyConfirmations, noConfirmation, type SecondaryConfirmation } from './keys/key-confirmations.ts';
 import { KeyNames, type ListRequest, type LongList } from './keys/key-names.ts';
+import { checkNotDeleted } from './keys/key-record.ts';
 import { apiNameOf } from './keys/key-type.ts';
 import { addedUses, decodeKeyUsage, encodeKeyUsage, type KeyUsage, unusedKey, type VersionUse } from './keys/key-usage.ts';
 import { type KeyView, keyView } from './keys/key-view.ts';
@@ -248,16 +256,36 @@ export class TransitEngine {
     });
   }
 
+  /** Refuses every use of a key until it is restored; whatever its `deletion_allowed` says. @throws TransitError `key_not_found` */
+  softDeleteKey(name: string): Promise<KeyAnswer> {
+    return this.#change(name, notFound(name), (key) => softDelete(this.#paths, key));
+  }
+
+  /** Lets a soft-deleted key be used again. @throws TransitError `key_not_found` */
+  restoreDeletedKey(name: string): Promise<KeyAnswer> {
+    return this.#change(name, notFound(name), (key) => restoreDeleted(this.#paths, key));
+  }
+
+  /** Refuses every use of one version. @throws TransitError `key_not_found`, `invalid_request`, `key_version_unavailable` */
+  disableVersion(name: string, request: DisableVersionRequest): Promise<KeyAnswer> {
+    return this.#change(name, notFound(name), (key) => disableVersion(this.#paths, key, request, this.#clock.dueMs()));
+  }
+
+  /** Lets a disabled version be used again. @throws TransitError `key_not_found`, `key_version_unavailable` */
+  enableVersion(name: string, version: number): Promise<KeyAnswer> {
+    return this.#change(name, notFound(name), (key) => enableVersion(this.#paths, key, version));
+  }
+
   /** @throws TransitError `key_not_found`, `invalid_request` */
   configureKey(name: string, request: ConfigureKeyRequest): Promise<KeyAnswer> {
-    return this.#change(name, `no existing key named ${name} could be found`, async (key) =>
+    return this.#change(name, notFound(name), async (key) =>
       configureKey(this.#paths, key, request, this.#clock.utcMs(), await this.#usageOf(key)),
     );
   }
 
   /**
    * @param reference - the key of another system, for a new version of a managed key
-   * @throws TransitError `key_not_found`, `invalid_request`, `unconfirmed`
+   * @throws TransitError `key_not_found`, `invalid_request`, `soft_deleted`, `unconfirmed`
    */
   rotateKey(name: string, reference: ManagedKeyReference = {}): Promise<KeyAnswer> {
     return this.#making(name, (isHeld) =>
@@ -411,6 +439,7 @@ export class TransitEngine {
   }
 
   async #rotation(key: StoredKey, reference: ManagedKeyReference = {}): Promise<KeyChange> {
+    checkNotDeleted(key.record);
     const given = await managedMaterial(this.#managedKeys, key.record, reference);
     const { observer } = this.#tools;
     const source = { record: key.record, nowMs: this.#clock.dueMs(), given, observer };
@@ -458,6 +487,8 @@ export class TransitEngine {
     return key && this.#views.of(key);
   }
 }
+
+const notFound = (name: string): string => `no existing key named ${name} could be found`;
 
 /** The write itself is the signal; its value is not read. */
 const reloadMark = Uint8Array.of(1);

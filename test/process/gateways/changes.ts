@@ -80,6 +80,26 @@ export const allChanges: Readonly<Record<string, Changes>> = {
     yield { each: encrypts(403, `transit/encrypt/deleted-${round}`, user) };
   },
 
+  async *'a soft-deleted key and a disabled version'(admin, round) {
+    const key = `transit/keys/off-${round}`;
+    await admin.data('POST', key);
+    const { ciphertext } = await admin.data('POST', `transit/encrypt/off-${round}`, plaintext);
+    await admin.data('POST', `${key}/rotate`);
+    const decrypts = (status: number): Step => ({
+      each: wants(status, (connection) => connection.call('POST', `transit/decrypt/off-${round}`, { ciphertext })),
+    });
+    yield decrypts(200);
+    for (const [off, on] of [
+      [() => admin.data('DELETE', `${key}/soft-delete`), `${key}/soft-delete-restore`],
+      [() => admin.data('POST', `${key}/versions/1/disable`), `${key}/versions/1/enable`],
+    ] as const) {
+      await off();
+      yield decrypts(400);
+      await admin.data('POST', on);
+      yield decrypts(200);
+    }
+  },
+
   async *'a revoked token'(admin) {
     const token = await tokenWith(admin, {});
     yield { each: encrypts(200, 'transit/encrypt/shared', token) };

@@ -5,6 +5,7 @@
 export const takesNothingAway: ReadonlySet<string> = new Set([
   // They add rights, keys or mounts.
   ...['approle-secret-id', 'auth-enable', 'keys-create', 'keys-import', 'mount-enable', 'token-create'],
+  ...['keys-soft-delete-restore', 'keys-version-enable'],
   ...['wrapping-wrap', 'dr-primary-salvage', 'dr-secondary-disable', 'dr-secondary-promote', 'dr-secondary-token'],
   // They change only the cluster: its members, its authority, its level, its place in a replication set.
   ...['feature-level-raise', 'raft-authority-rotate', 'raft-demote', 'raft-promote', 'step-down'],

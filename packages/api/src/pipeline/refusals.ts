@@ -36,6 +36,7 @@ export const statuses: Readonly<Record<AnsweredRefusal['code'], RefusalStatus>> 
   rate_limited: refused(429), // the error contains a time for Retry-After
   record_unreadable: refused(500),
   review_unavailable: refusedForNow(503),
+  soft_deleted: refused(400),
   too_many_conflicts: refusedForNow(503),
   too_many_rules: refused(403),
   unconfirmed: refusedForNow(503),

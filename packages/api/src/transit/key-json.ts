@@ -1,5 +1,5 @@
 import { boolean, integer, map, object, Rendered, string, time } from '@transitd/http';
-import type { KeyView } from '@transitd/transit-engine';
+import type { DisabledVersion, KeyView } from '@transitd/transit-engine';
 import { shown } from '../operation/shown.ts';
 import { versionsJson } from './versions-json.ts';
 
@@ -20,6 +20,10 @@ const nextTrim = shown<NonNullable<KeyView['nextTrim']>>({
   time: [{ ...time, description: 'Not before this time' }, ({ timeMs }) => new Date(timeMs).toISOString()],
   min_available_version: [integer, ({ minAvailableVersion }) => minAvailableVersion],
 });
+const disabled = shown<DisabledVersion>({
+  reason: [string, ({ reason }) => reason],
+  time: [time, ({ timeMs }) => new Date(timeMs).toISOString()],
+});
 
 const version = object(
   { name: string, public_key: string, creation_time: time },
@@ -39,6 +43,11 @@ const shownKey = shown<KeyView>({
   'convergent_encryption?': [boolean, (key) => key.convergentEncryption],
   'convergent_encryption_version?': [integer, (key) => key.convergentEncryptionVersion],
   deletion_allowed: [boolean, (key) => key.deletionAllowed],
+  soft_deleted: [boolean, (key) => key.softDeleted === true],
+  'disabled_versions?': [
+    { ...map(disabled.schema), description: 'Disabled versions, by version number' },
+    ({ disabledVersions: versions }) => versions && mapValues(versions, disabled.json),
+  ],
   exportable: [boolean, (key) => key.exportable],
   allow_plaintext_backup: [boolean, (key) => key.allowPlaintextBackup],
   auto_rotate_period: [{ ...integer, description: 'Seconds; 0 for never' }, (key) => key.autoRotatePeriodS],
@@ -72,6 +81,9 @@ const shownKey = shown<KeyView>({
   // Rendered apart: the texts of many versions are kept.
   keys: [{ ...versions, description: 'Key versions, by version number' }, () => undefined],
 });
+
+const mapValues = <T>(values: Readonly<Record<string, T>>, map: (value: T) => unknown): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));
 
 /** Returns a key as JSON. */
 export function keyJson(key: KeyView): Rendered {

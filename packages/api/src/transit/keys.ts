@@ -9,6 +9,7 @@ import {
   int,
   integer,
   object,
+  pathText,
   Rendered,
   type Reply,
   text,
@@ -21,6 +22,7 @@ import {
   keptVersionsMax,
   keyTypeNames,
   type LongList,
+  reasonCharsMax,
 } from '@transitd/transit-engine';
 import { data, names, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
@@ -166,6 +168,55 @@ const remove = keyOperation(
   (engine, { values }) => engine.deleteKey(values.name),
 );
 
+const softDelete = keyOperation(
+  'keys-soft-delete',
+  'delete',
+  {
+    about: 'Refuse every use of a key until it is restored; needs no `deletion_allowed`',
+    takes: { name: keyName },
+    answers: data(keySchema),
+  },
+  async (engine, { values }) => keyReply(await engine.softDeleteKey(values.name)),
+);
+
+const restoreDeleted = keyOperation(
+  'keys-soft-delete-restore',
+  'update',
+  { about: 'Let a soft-deleted key be used again', takes: { name: keyName }, answers: data(keySchema) },
+  async (engine, { values }) => keyReply(await engine.restoreDeletedKey(values.name)),
+);
+
+/** A version has one spelling in a path, so that a policy need not name others (decision 87). */
+const versionPattern = '^[1-9][0-9]{0,9}$';
+const keyVersion = pathText('Key version', { shape: { pattern: versionPattern } });
+
+const disableVersion = keyOperation(
+  'keys-version-disable',
+  'update',
+  {
+    about: 'Refuse every use of a key version; the latest version cannot be disabled',
+    takes: {
+      name: keyName,
+      version: keyVersion,
+      reason: text(`Shown to readers of the key; at most ${reasonCharsMax} characters`, { shape: { maxLength: reasonCharsMax } }),
+    },
+    answers: data(keySchema),
+  },
+  async (engine, { values: { name, version, reason } }) =>
+    keyReply(await engine.disableVersion(name, { version: Number(version), reason })),
+);
+
+const enableVersion = keyOperation(
+  'keys-version-enable',
+  'update',
+  {
+    about: 'Let a disabled key version be used again',
+    takes: { name: keyName, version: keyVersion },
+    answers: data(keySchema),
+  },
+  async (engine, { values: { name, version } }) => keyReply(await engine.enableVersion(name, Number(version))),
+);
+
 /** Settings of a key. */
 const keySettings = {
   min_decryption_version: int('Oldest version that may decrypt and verify', { min: 0 }),
@@ -273,6 +324,8 @@ const writeCache = keyOperation(
 
 export const namesKey = ({ name }: Params): boolean => name !== undefined && isKeyName(name);
 
+const namesVersion = (params: Params): boolean => namesKey(params) && new RegExp(versionPattern).test(params.version ?? '');
+
 /** Routes of keys and their settings, below a mount. */
 export const transitKeyRoutes: readonly Route[] = [
   { path: 'keys', operations: { LIST: list } },
@@ -281,6 +334,10 @@ export const transitKeyRoutes: readonly Route[] = [
     accepts: namesKey,
     operations: { POST: create, GET: inGateway(read), DELETE: remove },
   },
+  { path: 'keys/:name/soft-delete', accepts: namesKey, operations: { DELETE: softDelete } },
+  { path: 'keys/:name/soft-delete-restore', accepts: namesKey, operations: { POST: restoreDeleted } },
+  { path: 'keys/:name/versions/:version/disable', accepts: namesVersion, operations: { POST: disableVersion } },
+  { path: 'keys/:name/versions/:version/enable', accepts: namesVersion, operations: { POST: enableVersion } },
   { path: 'keys/:name/config', accepts: namesKey, operations: { POST: configure } },
   { path: 'keys/:name/rotate', accepts: namesKey, operations: { POST: rotate } },
   { path: 'keys/:name/trim', accepts: namesKey, operations: { POST: trim } },

@@ -108,7 +108,7 @@ const exportKey = keyOperation(
     const exported = await transfers.exportKey(name, { exportType, version, format });
     try {
       checkVersions(principal, `${mount}/export/${exportType}/${name}`, exported);
-      return dataReply(exportJson(exported));
+      return dataReply(exportJson(exported), exported.warnings);
     } finally {
       for (const each of exported.versions) each.material.fill(0);
     }
@@ -156,8 +156,8 @@ const byokExport = keyOperation(
   async ({ transfers }, { values: { destination, source, version, hash }, params: { mount } }, { principal }) => {
     const wrapped = await transfers.wrapForTransfer(source, { destination, version, hashFunction: hash });
     checkVersions(principal, `${mount}/byok-export/${destination}/${source}`, wrapped);
-    const { name, type, versions } = wrapped;
-    return dataReply({ name, type, keys: Object.fromEntries(versions.map((each) => [each.version, each.wrapped])) });
+    const { name, type, versions, warnings } = wrapped;
+    return dataReply({ name, type, keys: Object.fromEntries(versions.map((each) => [each.version, each.wrapped])) }, warnings);
   },
 );
 

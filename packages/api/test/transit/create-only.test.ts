@@ -64,6 +64,8 @@ describe('the capability create on a key', () => {
       ['keys/present/config', { deletion_allowed: true }],
       ['keys/present/rotate', {}],
       ['keys/present/trim', { min_available_version: 1 }],
+      ['keys/present/soft-delete-restore', {}],
+      ['keys/present/versions/1/disable', {}],
       ['keys/present/import_version', { public_key }],
     ] as const)
       expect((await at.ask(`POST transit/${target}`, { token, body })).status, target).to.equal(403);

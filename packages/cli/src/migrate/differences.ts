@@ -12,6 +12,7 @@ const settings = {
   min_available_version: ({ minAvailableVersion }) => minAvailableVersion,
   min_decryption_version: firstVisible,
   min_encryption_version: ({ minEncryptionVersion }) => minEncryptionVersion,
+  disabled_versions: ({ disabledVersions }) => disabledVersions.join(', ') || 'none',
 } as const satisfies Readonly<Record<string, (key: SeenKey) => unknown>>;
 
 /**

@@ -1,5 +1,5 @@
 import { peerFormatObstacle } from './peer-format.ts';
-import { firstVisible, type SeenKey } from './source-key.ts';
+import { disabledObstacle, firstVisible, type SeenKey } from './source-key.ts';
 
 /** The way in which a key can be moved. */
 export type Method =
@@ -79,6 +79,7 @@ function obstacleTo(key: SeenKey, target: EndKind): string | undefined {
 
 function importObstacle(key: SeenKey, target: EndKind): string | undefined {
   if (key.convergent) return 'convergent keys cannot be imported';
+  if (key.disabledVersions.length > 0) return disabledObstacle;
   if (!importable.test(key.type) && !/-cmac$/.test(key.type)) return `keys of the type ${key.type} cannot be imported`;
   if (key.derived && !target.own)
     return 'OpenBao derives other keys from an imported derived key than from one that it generated';

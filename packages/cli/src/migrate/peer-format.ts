@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { ed25519Pkcs8, placeholderOf, UnreadableExport } from './exported-material.ts';
-import { firstVisible, type SeenKey } from './source-key.ts';
+import { disabledObstacle, firstVisible, type SeenKey } from './source-key.ts';
 
 /** The numbers of the types with derivation, the same in Vault and in OpenBao. */
 const typeNumbers: Readonly<Record<string, number>> = {
@@ -21,6 +21,7 @@ export type ExportedVersions = Readonly<Record<string, string>>;
 /** Returns why a key of transitd cannot be written in the backup format of Vault and OpenBao; undefined if it can. */
 export function peerFormatObstacle(key: SeenKey): string | undefined {
   if (!key.derived || typeNumbers[key.type] === undefined) return `keys of the type ${key.type} go by export and import`;
+  if (key.disabledVersions.length > 0) return disabledObstacle;
   if (kdfNumbers[key.kdf] === undefined) return 'its key derivation is unknown to the target';
   // Vault sets another derivation when it loads such a key.
   if (key.imported && key.kdf === 'hmac-sha256-counter') return 'Vault changes the older key derivation of an imported key';

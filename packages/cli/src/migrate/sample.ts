@@ -39,9 +39,10 @@ export async function sampleKey(
 /** Returns versions that may encrypt and sign, ascending; always the first and the last of them. */
 export function versionsToSample(key: SeenKey): readonly number[] {
   const first = Math.max(firstVisible(key), key.minEncryptionVersion);
-  const count = key.latestVersion - first + 1;
-  if (count <= versionsMax) return Array.from({ length: Math.max(count, 0) }, (_, at) => first + at);
-  return Array.from({ length: versionsMax }, (_, at) => first + Math.round((at * (count - 1)) / (versionsMax - 1)));
+  const length = Math.max(key.latestVersion - first + 1, 0);
+  const usable = Array.from({ length }, (_, at) => first + at).filter((version) => !key.disabledVersions.includes(version));
+  if (usable.length <= versionsMax) return usable;
+  return Array.from({ length: versionsMax }, (_, at) => usable[Math.round((at * (usable.length - 1)) / (versionsMax - 1))] ?? 0);
 }
 
 /** Returns a ciphertext without its prefix and version. */

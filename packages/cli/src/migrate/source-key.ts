@@ -31,8 +31,10 @@ export interface SeenKey {
   readonly minEncryptionVersion: number;
   /** Size of an HMAC key in bytes; 0 for other types. */
   readonly keySize: number;
-  /** OpenBao only: the key is deleted but can be recovered. */
+  /** The key is deleted but can be recovered; of transitd and OpenBao. */
   readonly softDeleted: boolean;
+  /** Versions that may not be used; of transitd only. */
+  readonly disabledVersions: readonly number[];
   /** By number, from `minDecryptionVersion` on; empty for HMAC keys of the peers, which show none. */
   readonly versions: ReadonlyMap<number, VersionSeen>;
 }
@@ -60,6 +62,7 @@ export function seenKey(name: string, data: Readonly<Record<string, unknown>>): 
     minEncryptionVersion: number('min_encryption_version'),
     keySize: number('key_size'),
     softDeleted: data['soft_deleted'] === true,
+    disabledVersions: Object.keys((data['disabled_versions'] as object | null | undefined) ?? {}).map(Number),
     versions: new Map(
       Object.entries((data['keys'] as object | null | undefined) ?? {}).map(([at, one]) => [Number(at), seenVersion(one)]),
     ),
@@ -78,6 +81,9 @@ function seenVersion(value: unknown): VersionSeen {
     certificateChain: text('certificate_chain') || text('certificate-chain'),
   };
 }
+
+/** Only a backup of transitd says which versions are disabled. */
+export const disabledObstacle = 'it has disabled versions, which the target would enable: enable or trim them first';
 
 /** The first version that the service uses and exports. */
 export const firstVisible = ({ minAvailableVersion, minDecryptionVersion }: SeenKey): number =>

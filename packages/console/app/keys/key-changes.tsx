@@ -58,6 +58,14 @@ export function KeyChanges({ value: key, path, onChanged }: KeyChangesProps) {
           </button>
         ))}
       </div>
+      {key.isSoftDeleted && (
+        <>
+          <Note tone="warn">This key is soft-deleted: every use is refused until it is restored.</Note>
+          <button type="button" class="main" disabled={isBusy} onClick={() => void send('soft-delete-restore', {})}>
+            Restore
+          </button>
+        </>
+      )}
       {message !== undefined && <Note tone={message.tone}>{message.text}</Note>}
       {change === 'rotate' && (
         <Confirmation

@@ -31,6 +31,10 @@ export interface Key {
   readonly isExportable: boolean;
   readonly hasPlaintextBackup: boolean;
   readonly isImported: boolean;
+  /** Every use is refused until the key is restored. */
+  readonly isSoftDeleted: boolean;
+  /** Disabled versions, with their reasons. */
+  readonly disabled: ReadonlyMap<number, string>;
   readonly encrypts: boolean;
   readonly decrypts: boolean;
   readonly signs: boolean;
@@ -67,6 +71,13 @@ export function keyIn(data: unknown): Key {
     isExportable: flagIn(key['exportable']),
     hasPlaintextBackup: flagIn(key['allow_plaintext_backup']),
     isImported: flagIn(key['imported']),
+    isSoftDeleted: flagIn(key['soft_deleted']),
+    disabled: new Map(
+      Object.entries(objectIn(key['disabled_versions'])).map(([version, each]) => [
+        Number(version),
+        textIn(objectIn(each)['reason']),
+      ]),
+    ),
     encrypts: flagIn(key['supports_encryption']),
     decrypts: flagIn(key['supports_decryption']),
     signs: flagIn(key['supports_signing']),

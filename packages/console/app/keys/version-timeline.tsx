@@ -6,6 +6,11 @@ const words: Readonly<Record<VersionUse, string>> = {
   decrypts: 'decrypts and verifies only',
   nothing: 'neither: below the minimum',
 };
+const wordsFor = (version: number, key: Key): string => {
+  const reason = key.disabled.get(version);
+  if (reason === undefined) return words[useOf(version, key)];
+  return reason === '' ? 'neither: disabled' : `neither: disabled (${reason})`;
+};
 const listedMax = 12;
 const size = { width: 1000, height: 34 };
 
@@ -45,7 +50,7 @@ export function VersionTimeline({ value: key }: { readonly value: Key }) {
             <tr key={version}>
               <th scope="row">{version}</th>
               <td>{createdMs === undefined ? '–' : moment(createdMs)}</td>
-              <td>{words[useOf(version, key)]}</td>
+              <td>{wordsFor(version, key)}</td>
             </tr>
           ))}
         </tbody>

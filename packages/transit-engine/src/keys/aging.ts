@@ -1,5 +1,5 @@
 import { TransitError } from '../values/errors.ts';
-import { type Aging, type AgingSettings, type KeyRecord, type Retired, usableVersion } from './key-record.ts';
+import { type Aging, type AgingSettings, type KeyRecord, type Retired, usableVersion, withDisabled } from './key-record.ts';
 import type { KeyType } from './key-type.ts';
 
 // The versions of a key age by themselves: its minimums follow the newest usable version, and what has been below them for long enough is
@@ -138,11 +138,15 @@ function retiredIn(
   return retired.slice(Math.max(due, 0)); // those that are due are deleted together
 }
 
-/** Returns when the next versions are deleted, in Unix milliseconds, and the oldest that is left then; undefined if none will be. */
+/**
+ * Returns when the next versions are deleted, in Unix milliseconds, and the oldest that is left then; undefined if none will be, as on a
+ * soft-deleted key.
+ */
 export function nextTrim({
   aging = off,
-}: Pick<KeyRecord, 'aging'>): { readonly timeMs: number; readonly minAvailableVersion: number } | undefined {
-  const [first] = aging.retired;
+  softDeleted,
+}: Pick<KeyRecord, 'aging' | 'softDeleted'>): { readonly timeMs: number; readonly minAvailableVersion: number } | undefined {
+  const [first] = softDeleted ? [] : aging.retired;
   return first && { timeMs: trimTimeMs(aging, first), minAvailableVersion: first.below };
 }
 
@@ -154,10 +158,12 @@ const trimTimeMs = ({ trimAfterS }: Aging, { sinceMs }: Retired): number =>
 
 /** Returns the key after the deletion of its versions below `minAvailableVersion`. */
 export function withoutTrimmed(record: KeyRecord, minAvailableVersion: number): KeyRecord {
-  const { aging } = record;
-  if (aging === undefined) return { ...record, minAvailableVersion };
+  const { aging, disabledVersions = {} } = record;
+  const disabled = Object.entries(disabledVersions).filter(([version]) => Number(version) >= minAvailableVersion);
+  const trimmed = withDisabled({ ...record, minAvailableVersion }, Object.fromEntries(disabled));
+  if (aging === undefined) return trimmed;
   const retired = aging.retired.filter(({ below }) => below > minAvailableVersion);
-  return { ...record, minAvailableVersion, aging: { ...aging, retired } };
+  return { ...trimmed, aging: { ...aging, retired } };
 }
 
 /** Returns the oldest version that is left when all versions are deleted whose time has come; undefined if none are. */

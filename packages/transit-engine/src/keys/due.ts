@@ -4,9 +4,10 @@ import { trimDueMs } from './aging.ts';
 import type { KeyRecord } from './key-record.ts';
 import type { DueIndex, DuePlace, Paths } from './paths.ts';
 
-/** Returns when automatic rotation is due, in Unix milliseconds; undefined for a key without automatic rotation. */
-export function rotationDueMs({ autoRotatePeriodS, latestCreatedMs, imported, allowRotation }: KeyRecord): number | undefined {
-  if (autoRotatePeriodS === 0 || (imported && !allowRotation)) return undefined;
+/** Returns when automatic rotation is due, in Unix milliseconds; undefined for a key that does not rotate automatically at present. */
+export function rotationDueMs(record: KeyRecord): number | undefined {
+  const { autoRotatePeriodS, latestCreatedMs, imported, allowRotation, softDeleted } = record;
+  if (autoRotatePeriodS === 0 || (imported && !allowRotation) || softDeleted) return undefined;
   return Math.min(latestCreatedMs + autoRotatePeriodS * 1000, Number.MAX_SAFE_INTEGER);
 }
 

@@ -46,6 +46,10 @@ export interface KeyRecord {
   readonly maxOperations?: number;
   /** Versions that have reached `maxOperations`, ascending: they make nothing more. Absent if none has. */
   readonly spentVersions?: readonly number[];
+  /** Every use is refused until the key is restored. Absent otherwise. */
+  readonly softDeleted?: true;
+  /** Versions whose every use is refused, by number: all available, none the latest. Absent if there are none. */
+  readonly disabledVersions?: DisabledVersions;
   /** The last backup. */
   readonly backup?: Occasion;
   /** The restore that made this key. */
@@ -73,6 +77,15 @@ export interface Retired {
   readonly sinceMs: number;
 }
 
+export interface DisabledVersion {
+  /** Empty if none was given. */
+  readonly reason: string;
+  /** Unix milliseconds. */
+  readonly timeMs: number;
+}
+
+export type DisabledVersions = Readonly<Record<string, DisabledVersion>>;
+
 /** How derived keys derive the key of a context. Only restored keys use the counter mode. */
 export type Kdf = 'hkdf_sha256' | 'hmac-sha256-counter';
 
@@ -96,9 +109,39 @@ export function latestUsable(record: KeyRecord): number {
   return version;
 }
 
-const formatVersion = 1;
+/** Refuses every use of a soft-deleted key. @throws TransitError `soft_deleted` */
+export function checkNotDeleted({ softDeleted }: KeyRecord): void {
+  if (softDeleted) throw new TransitError('soft_deleted', 'refusing to use soft-deleted key');
+}
 
-type OptionalField = 'aging' | 'confirmedVersion' | 'maxOperations' | 'spentVersions' | 'backup' | 'restore';
+/** Whether a version was disabled. */
+export const isDisabled = ({ disabledVersions }: KeyRecord, version: number): boolean =>
+  disabledVersions?.[version] !== undefined;
+
+/** @throws TransitError `key_version_unavailable` for a disabled version */
+export function checkEnabled(record: KeyRecord, version: number): void {
+  if (isDisabled(record, version)) throw new TransitError('key_version_unavailable', `key version ${version} is disabled`);
+}
+
+/** Returns the record with these disabled versions in place of its own. */
+export const withDisabled = ({ disabledVersions: _, ...record }: KeyRecord, versions: DisabledVersions): KeyRecord =>
+  Object.keys(versions).length === 0 ? record : { ...record, disabledVersions: versions };
+
+/**
+ * Format 2 has a field that takes uses away. Releases that know only format 1 would ignore the field and answer those uses; so they refuse
+ * the record.
+ */
+const formatOf = ({ softDeleted, disabledVersions }: KeyRecord): 1 | 2 => (softDeleted || disabledVersions ? 2 : 1);
+
+type OptionalField =
+  | 'aging'
+  | 'confirmedVersion'
+  | 'maxOperations'
+  | 'spentVersions'
+  | 'softDeleted'
+  | 'disabledVersions'
+  | 'backup'
+  | 'restore';
 
 const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, OptionalField>, 'string' | 'boolean' | 'number'>> = {
   id: 'string',
@@ -122,18 +165,19 @@ const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, OptionalField>, 'stri
   minAvailableVersion: 'number',
 };
 
-/** Whether a key record has this field. Stored records may have further fields, written by later versions of this program. */
+/** Whether the settings in a backup have this field. Stored records may have further fields, written by later versions of this program. */
 export const isKeyField = (name: string): boolean =>
-  Object.hasOwn(fieldTypes, name) || ['aging', 'backup', 'restore', 'maxOperations'].includes(name);
+  Object.hasOwn(fieldTypes, name) ||
+  ['aging', 'softDeleted', 'disabledVersions', 'backup', 'restore', 'maxOperations'].includes(name);
 
 /** Encodes JSON in UTF-8 with a format number. It contains no key material. */
 export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
-  Buffer.from(JSON.stringify({ format: formatVersion, ...record }));
+  Buffer.from(JSON.stringify({ format: formatOf(record), ...record }));
 
 /** @throws DamagedRecord for anything that {@link encodeKeyRecord} did not write */
 export function decodeKeyRecord(bytes: Uint8Array): KeyRecord {
   const { format, ...record } = parseJsonObject(bytes);
-  if (format !== formatVersion) throw new DamagedRecord('a key record has a format unknown to this program');
+  if (format !== 1 && format !== 2) throw new DamagedRecord('a key record has a format unknown to this program');
   if (!isKeyRecord(record)) throw new DamagedRecord('a key record lacks a field');
   return record;
 }
@@ -151,6 +195,8 @@ function isKeyRecord(record: object): record is KeyRecord {
     isAging(fields.get('aging')) &&
     ['number', 'undefined'].includes(typeof fields.get('maxOperations')) &&
     isVersions(fields.get('spentVersions')) &&
+    [true, undefined].includes(fields.get('softDeleted') as true | undefined) &&
+    areDisabledVersions(fields.get('disabledVersions')) &&
     isOccasion(fields.get('backup')) &&
     isOccasion(fields.get('restore'))
   );
@@ -169,6 +215,21 @@ const isAging = (value: unknown): boolean => {
 
 const isVersions = (value: unknown): boolean =>
   value === undefined || (Array.isArray(value) && value.every((each) => typeof each === 'number'));
+
+const areDisabledVersions = (value: unknown): boolean =>
+  value === undefined ||
+  (typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).every(([version, each]) => /^[1-9]\d{0,9}$/.test(version) && isDisabledVersion(each)));
+
+const isDisabledVersion = (value: unknown): value is DisabledVersion =>
+  typeof value === 'object' &&
+  value !== null &&
+  'reason' in value &&
+  typeof value.reason === 'string' &&
+  'timeMs' in value &&
+  typeof value.timeMs === 'number' &&
+  Object.keys(value).length === 2;
 
 const isOccasion = (value: unknown): boolean =>
   value === undefined ||

@@ -3,6 +3,7 @@ import { decodePayload, parseCiphertext } from '../formats/ciphertext.ts';
 import type { KeyPair, RsaPadding } from '../key-pairs/key-pair.ts';
 import { deriveKey } from '../keys/derivation.ts';
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
+import { checkEnabled } from '../keys/key-record.ts';
 import { decryptManaged } from '../managed/managed-cipher.ts';
 import { TransitError } from '../values/errors.ts';
 import { associatedDataOf, checkEncrypts, contextOf, inItem, nonceOf, type PaddingNames, paddingOf } from './inputs.ts';
@@ -105,4 +106,5 @@ function checkVersion({ record }: LoadedKey, version: number): void {
   if (version < record.minDecryptionVersion) {
     throw new TransitError('key_version_unavailable', 'ciphertext or signature version is disallowed by policy (too old)');
   }
+  checkEnabled(record, version);
 }

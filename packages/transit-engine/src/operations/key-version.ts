@@ -1,5 +1,5 @@
 import type { LoadedKey } from '../keys/key-cache.ts';
-import { latestUsable } from '../keys/key-record.ts';
+import { checkEnabled, latestUsable } from '../keys/key-record.ts';
 import { checkUnspent } from '../keys/operation-limit.ts';
 import { TransitError } from '../values/errors.ts';
 
@@ -20,6 +20,7 @@ export function versionFor(purpose: VersionPurpose, { record }: LoadedKey, reque
   if (requested > latestVersion) throw unavailable(refusals[purpose].tooNew(latestVersion));
   if (requested < minEncryptionVersion) throw unavailable(refusals[purpose].tooOld);
   if (requested < minDecryptionVersion) throw unavailable('no such key version');
+  checkEnabled(record, requested);
   return requested;
 }
 

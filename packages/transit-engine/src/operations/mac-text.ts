@@ -1,6 +1,7 @@
 import { decodeBase64 } from '../formats/base64.ts';
 import { parseVersioned, type Versioned } from '../formats/ciphertext.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
+import { checkEnabled } from '../keys/key-record.ts';
 import { TransitError } from '../values/errors.ts';
 
 /** Both kinds follow the same rules about versions and strings; only the error texts differ. */
@@ -13,6 +14,7 @@ export function parseMac(kind: MacKind, { record }: LoadedKey, text: string, pre
   if (version < record.minDecryptionVersion) {
     throw new TransitError('key_version_unavailable', `cannot verify ${kind}: version is too old (disallowed by policy)`);
   }
+  checkEnabled(record, version);
   return { version, mac: decodeMac(kind, payload) };
 }
 

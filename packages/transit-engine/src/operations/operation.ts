@@ -1,5 +1,6 @@
 import type { NoncePool } from '../algorithms/nonce-pool.ts';
 import { type KeyCache, type LoadedKey, VersionGone } from '../keys/key-cache.ts';
+import { checkNotDeleted } from '../keys/key-record.ts';
 import { apiNameOf, type KeyType } from '../keys/key-type.ts';
 import type { GenerationObserver } from '../keys/new-version.ts';
 import type { UseTally } from '../keys/use-tally.ts';
@@ -80,6 +81,7 @@ export async function underKey<R>(
   for (let attempt = 1; ; attempt++) {
     const key = keys.cached(name) ?? (await keys.key(name));
     if (key === undefined) throw missing();
+    checkNotDeleted(key.record);
     tally?.begin(key);
     try {
       const made = use(key);

@@ -6,6 +6,7 @@ import { parseVersioned } from '../formats/ciphertext.ts';
 import { printableName } from '../formats/printable-name.ts';
 import type { SigningOptions } from '../key-pairs/key-pair.ts';
 import type { LoadedKey } from '../keys/key-cache.ts';
+import { checkEnabled } from '../keys/key-record.ts';
 import { TransitError } from '../values/errors.ts';
 import { checkMacLength, checkMakesCmacs, cmacUnder } from './cmac.ts';
 import { hmacOf } from './hmac.ts';
@@ -162,6 +163,7 @@ function parseSignature({ record }: LoadedKey, text: string, prefix: string, { m
   if (version < record.minDecryptionVersion) {
     throw new TransitError('key_version_unavailable', 'ciphertext or signature version is disallowed by policy (too old)');
   }
+  checkEnabled(record, version);
   const signature = marshaling === 'jws' ? decodeBase64Url(payload) : decodedOrUndefined(payload);
   if (signature === undefined) throw new TransitError('invalid_ciphertext', 'invalid base64 signature value');
   return { version, signature };

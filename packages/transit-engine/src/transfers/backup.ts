@@ -12,8 +12,8 @@ const formatVersion = 1;
 const checksumBytes = 32;
 const [formatBytes, lengthBytes] = [1, 4];
 const hashedPerStep = 1024 * 1024;
-/** Maximum bytes of the settings, of the name, and of a version's record: more than this program writes. Their JSON is parsed at once. */
-const [settingsBytesMax, versionBytesMax] = [4 * 1024, 128 * 1024];
+/** Maximum bytes of the name, of the settings, and of a version's record: more than this program writes. Their JSON is parsed at once. */
+const [nameBytesMax, settingsBytesMax, versionBytesMax] = [4 * 1024, 64 * 1024, 128 * 1024];
 /** Backups contain no key id, because a restored key gets a new one. */
 const noId = '';
 
@@ -79,7 +79,7 @@ async function decodeOwn(backup: Buffer): Promise<KeyBackup> {
   if (end < formatBytes || backup[0] !== formatVersion) throw invalidBackup('its format is unknown');
   if (!(await checksum(backup.subarray(0, end))).equals(backup.subarray(end))) throw invalidBackup('its checksum is wrong');
   const parts = partsOf(backup.subarray(formatBytes, end));
-  const [name, settings] = [nextPart(parts), nextPart(parts)];
+  const [name, settings] = [nextPart(parts, nameBytesMax), nextPart(parts, settingsBytesMax)];
   const record = decodeSettings(settings);
   const first = Math.max(record.minAvailableVersion, 1);
   const versions: KeyBackup['versions'][number][] = [];
@@ -94,10 +94,10 @@ async function decodeOwn(backup: Buffer): Promise<KeyBackup> {
   return { name: name.toString(), record, versions };
 }
 
-function nextPart(parts: Iterator<Buffer>): Buffer {
+function nextPart(parts: Iterator<Buffer>, bytesMax: number): Buffer {
   const { done, value } = parts.next();
   if (done === true) throw invalidBackup('a part is missing');
-  if (value.length > settingsBytesMax) throw invalidBackup('its name or settings are too long');
+  if (value.length > bytesMax) throw invalidBackup('its name or settings are too long');
   return value;
 }
 

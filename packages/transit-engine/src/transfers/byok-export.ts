@@ -3,13 +3,13 @@ import { nextTurn } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
 import { takeWrappingKey, wrapKey } from '../algorithms/key-wrap.ts';
 import type { StoredKey } from '../keys/key.ts';
-import { latestUsable } from '../keys/key-record.ts';
+import { checkNotDeleted, isDisabled, latestUsable } from '../keys/key-record.ts';
 import { apiNameOf, type KeyType, keyType } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
 import { TransitError } from '../values/errors.ts';
-import { requestedVersions } from './key-export.ts';
+import { leftOutWarnings, requestedVersions } from './key-export.ts';
 import { hashOf } from './key-import.ts';
 
 /** A request to wrap versions of a key for another service. */
@@ -28,6 +28,7 @@ export interface WrappedKey {
   readonly latestVersion: number;
   /** base64 of an AES key encrypted with RSA-OAEP, followed by the material wrapped under the AES key (RFC 5649). */
   readonly versions: readonly { readonly version: number; readonly wrapped: string }[];
+  readonly warnings: readonly string[];
 }
 
 const ephemeralKeyBytes = 32;
@@ -37,6 +38,7 @@ const wrapsPerTurn = 20;
 /** Returns the public key to wrap under, of the destination's latest version. @throws TransitError `key_not_found`, `invalid_request` */
 export async function destinationKey(store: Store, paths: Paths, key: StoredKey | undefined): Promise<KeyObject> {
   if (key === undefined) throw new TransitError('key_not_found', 'no such destination key to export to');
+  checkNotDeleted(key.record);
   const { keyPair, supportsEncryption, name } = keyType(key.record.type);
   if (keyPair === undefined) throw refusal(`message signing not supported for key type ${name}`);
   if (!supportsEncryption) throw refusal('unsupported key type in use; must be a rsa key');
@@ -58,14 +60,22 @@ export async function wrapVersions(
   const type = keyType(record.type);
   if (type.managed || (type.keyPair !== undefined && type.keyPair.transfer === undefined))
     throw refusal(`keys of type ${apiNameOf(type)} cannot be wrapped`);
-  const versions = await versionsBetween(store, paths, record, requestedVersions(version, record));
+  const asked = requestedVersions(version, record);
+  const versions = await versionsBetween(store, paths, record, asked);
   try {
     const wrapped: WrappedKey['versions'][number][] = [];
     for (const each of versions) {
+      if (isDisabled(record, each.version)) continue;
       if (wrapped.length % wrapsPerTurn === wrapsPerTurn - 1) await nextTurn();
       wrapped.push({ version: each.version, wrapped: wrap(destination, oaepHash, type, each.material) });
     }
-    return { name, type: record.type, latestVersion: latestUsable(record), versions: wrapped };
+    return {
+      name,
+      type: record.type,
+      latestVersion: latestUsable(record),
+      versions: wrapped,
+      warnings: leftOutWarnings(record, asked),
+    };
   } finally {
     wipeSecrets(versions);
   }

@@ -1,6 +1,7 @@
 import { TimeSlice } from '@transitd/event-loop';
 import { agingSettings, checkAging } from '../keys/aging.ts';
 import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from '../keys/key.ts';
+import { disabledVersionsMax, isReason } from '../keys/key-availability.ts';
 import { checkMinimums, checkMinMacLength } from '../keys/key-config.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
 import { fitsVersion, keyType } from '../keys/key-type.ts';
@@ -49,6 +50,7 @@ export async function checkBackup({ name, record, versions }: KeyBackup): Promis
   checkAging(type, agingSettings(record));
   checkMinMacLength(type, record.minMacLength);
   checkDerivation(record);
+  checkDisabledVersions(record);
   if (record.convergent && !record.derived) throw invalidBackup('convergent encryption requires derivation to be enabled');
   const first = Math.max(minAvailableVersion, 1);
   if (versions.length !== latestVersion - first + 1) throw invalidBackup('a version is missing');
@@ -80,6 +82,15 @@ export async function checkBackup({ name, record, versions }: KeyBackup): Promis
       throw invalidBackup(`version ${version} cannot derive a nonce with the key derivation of its key`);
     }
   }
+}
+
+/** @throws TransitError `invalid_request` for more than `disableVersion` makes */
+function checkDisabledVersions({ disabledVersions = {}, minAvailableVersion, latestVersion }: KeyBackup['record']): void {
+  const disabled = Object.entries(disabledVersions);
+  if (disabled.length > disabledVersionsMax) throw invalidBackup('too many of its versions are disabled');
+  for (const [version, { reason, timeMs }] of disabled)
+    if (Number(version) < minAvailableVersion || Number(version) >= latestVersion || !isReason(reason) || !isTime(timeMs))
+      throw invalidBackup(`its disabled version ${version} does not fit its versions, or has an invalid reason or time`);
 }
 
 const isTime = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0 && ms <= timeMsMax;

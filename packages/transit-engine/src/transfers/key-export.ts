@@ -5,7 +5,7 @@ import { printableName } from '../formats/printable-name.ts';
 import { publicPemOf } from '../key-pairs/key-formats.ts';
 import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
 import type { StoredKey } from '../keys/key.ts';
-import { type KeyRecord, latestUsable } from '../keys/key-record.ts';
+import { checkEnabled, isDisabled, type KeyRecord, latestUsable } from '../keys/key-record.ts';
 import { apiNameOf, type KeyType, keyType } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { type NumberedVersion, versionsBetween } from '../keys/stored-versions.ts';
@@ -32,6 +32,7 @@ export interface KeyExport {
   readonly type: string;
   readonly latestVersion: number;
   readonly versions: readonly ExportedVersion[];
+  readonly warnings: readonly string[];
 }
 
 /** Bytes to be encoded as base64, or text in UTF-8. */
@@ -184,10 +185,12 @@ export async function exportKey(
   if (forms === undefined) throw refusal(kind.unsupported(type));
   const part = isFormat(format) ? forms[format] : forms.usual;
   if (part === undefined) throw refusal(withoutFormat(exportType, type, forms, format));
-  const versions = await versionsBetween(store, paths, record, requestedVersions(version, record));
+  const asked = requestedVersions(version, record);
+  const versions = await versionsBetween(store, paths, record, asked);
   const exported: ExportedVersion[] = [];
   try {
     for (const each of versions) {
+      if (isDisabled(record, each.version)) continue;
       if (exported.length % exportsPerTurn === exportsPerTurn - 1) await nextTurn();
       exported.push({ version: each.version, ...part(each) });
     }
@@ -197,17 +200,30 @@ export async function exportKey(
   } finally {
     wipeSecrets(versions);
   }
-  return { name, type: apiNameOf(type), latestVersion: latestUsable(record), versions: exported };
+  const warnings = leftOutWarnings(record, asked);
+  return { name, type: apiNameOf(type), latestVersion: latestUsable(record), versions: exported, warnings };
 }
 
 /** Number of versions to export between two turns of the event loop: a few milliseconds of work. */
 const exportsPerTurn = 20;
 
-/** Returns the range of requested versions. @param version - `latest`, `n` or `vn`; absent for all usable versions */
-export function requestedVersions(
-  version: string | undefined,
-  record: KeyRecord,
-): { readonly first: number; readonly last: number } {
+interface VersionRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Returns warnings about the disabled versions in a range, which are not exported. */
+export function leftOutWarnings({ disabledVersions = {} }: KeyRecord, { first, last }: VersionRange): string[] {
+  const leftOut = Object.keys(disabledVersions).filter((version) => Number(version) >= first && Number(version) <= last);
+  return leftOut.length === 0 ? [] : [`disabled versions were left out: ${leftOut.join(', ')}`];
+}
+
+/**
+ * Returns the range of requested versions.
+ * @param version - `latest`, `n` or `vn`; absent for all versions, of which the disabled ones are left out
+ * @throws TransitError `invalid_request`, `unconfirmed`; `key_version_unavailable` for a disabled version
+ */
+export function requestedVersions(version: string | undefined, record: KeyRecord): VersionRange {
   const first = version === undefined ? record.minDecryptionVersion : requestedVersion(version, record);
   return { first, last: version === undefined ? latestUsable(record) : first };
 }
@@ -232,6 +248,7 @@ function requestedVersion(requested: string, record: KeyRecord): number {
   const version = Number(digits);
   if (version < minDecryptionVersion) throw refusal('version for export is below minimum decryption version');
   if (version > latestVersion) throw refusal('version does not exist or cannot be found');
+  checkEnabled(record, version);
   return version;
 }
 

@@ -6,7 +6,7 @@ import type { ChangeQueue } from '../keys/change-queue.ts';
 import { addVersion, checkMayUpdate, createKey, heldBack, markBackup, replaceVersion } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
 import type { KeyConfirmations } from '../keys/key-confirmations.ts';
-import type { KeyRecord } from '../keys/key-record.ts';
+import { checkNotDeleted, type KeyRecord } from '../keys/key-record.ts';
 import { type KeyType, keyType } from '../keys/key-type.ts';
 import { newKeyId, newRecord, type VersionMaterial, withFreshVersion } from '../keys/new-version.ts';
 import { isKeyName, type Paths } from '../keys/paths.ts';
@@ -163,6 +163,7 @@ export class KeyTransfers {
     return changes.run(source, async () => {
       const key = await keys.key(source);
       if (key === undefined) throw new TransitError('key_not_found', 'no such source key for export');
+      checkNotDeleted(key.record);
       return unlessGone(store, paths, key, () => wrapVersions(store, paths, key, destination, request));
     });
   }
@@ -175,6 +176,7 @@ export class KeyTransfers {
     return changes.run(name, async () => {
       const key = await keys.key(name);
       if (key === undefined) throw new TransitError('not_found', 'no such key');
+      checkNotDeleted(key.record);
       return unlessGone(store, paths, key, () => exportKey(store, paths, key, request));
     });
   }
@@ -263,6 +265,7 @@ const keyExists = 'the import path cannot be used with an existing key; use impo
 const sizeOf = ({ sizes }: KeyType, material: Uint8Array): number => (sizes === undefined ? 0 : material.length);
 
 function checkTakesVersion({ record, type }: LoadedKey, { version }: ImportVersionRequest): void {
+  checkNotDeleted(record);
   if (!record.imported) {
     throw new TransitError('invalid_request', 'the import_version endpoint can only be used with an imported key');
   }

@@ -24,8 +24,6 @@ export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] ==
 export async function readPeerBackup(backup: Buffer): Promise<KeyBackup> {
   const whole = await parseMembers(backup);
   const policy = whole.object('policy');
-  if (policy.flag('soft_deleted'))
-    throw invalidBackup('the key is soft-deleted, which is not supported: restore it in the source and back it up again');
   const slice = new TimeSlice();
   const entries = await entriesOf(whole, policy, slice);
   const type = keyType(await peerKeyType(policy, entries, slice));
@@ -60,6 +58,7 @@ export async function readPeerBackup(backup: Buffer): Promise<KeyBackup> {
       minDecryptionVersion: Math.max(policy.integer('min_decryption_version'), 1),
       minEncryptionVersion: policy.integer('min_encryption_version'),
       minAvailableVersion: policy.integer('min_available_version'),
+      ...(policy.flag('soft_deleted') && { softDeleted: true }),
       ...lastBackup(policy),
     },
     versions,

@@ -9,6 +9,7 @@ import { Refusal } from '@transitd/storage-fsm';
  * - `not_supported`: keys of this type, or the algorithm in the request, do not support the operation
  * - `key_version_unavailable`: the key version does not exist or may no longer be used
  * - `invalid_ciphertext`: not a ciphertext of this key: wrong form, version number, length or authentication tag
+ * - `soft_deleted`: the key was soft-deleted, and may not be used until it is restored
  * - `deletion_not_allowed`: the key's configuration forbids its deletion
  * - `permission_denied`: the caller may not create, or not update, a key of this name
  * - `managed_key_unavailable`: the system that holds a managed key does not answer, or answers with an error
@@ -23,6 +24,7 @@ export type TransitErrorCode =
   | 'not_supported'
   | 'key_version_unavailable'
   | 'invalid_ciphertext'
+  | 'soft_deleted'
   | 'deletion_not_allowed'
   | 'managed_key_unavailable'
   | 'permission_denied'

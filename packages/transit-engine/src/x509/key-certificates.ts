@@ -4,7 +4,7 @@ import type { CertifiedPair } from '../key-pairs/key-pair.ts';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { replaceVersion, type StoredVersion } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
-import { latestUsable } from '../keys/key-record.ts';
+import { checkEnabled, checkNotDeleted, latestUsable } from '../keys/key-record.ts';
 import { apiNameOf } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone } from '../keys/stored-versions.ts';
@@ -98,6 +98,7 @@ export class KeyCertificates {
     return changes.run(name, async () => {
       const key = await keys.key(name);
       if (key === undefined) throw new TransitError('key_not_found', `key with provided name '${name}' not found`);
+      checkNotDeleted(key.record);
       const certified = certifiedOf(key);
       const version = requestedVersion(key, requested);
       const stored = await unlessGone(store, paths, key, () => storedVersion(store, paths, key.record, version));
@@ -128,8 +129,10 @@ function requestedVersion({ record }: LoadedKey, requested = ''): number {
   if (requested === '' || requested === 'latest') return latestVersion;
   if (!/^-?\d{1,15}$/.test(requested)) throw new TransitError('invalid_request', 'invalid key version');
   const version = Number(requested);
-  if (version >= record.minDecryptionVersion && version <= latestVersion) return version;
-  throw new TransitError('key_version_unavailable', 'no such key version');
+  if (version < record.minDecryptionVersion || version > latestVersion)
+    throw new TransitError('key_version_unavailable', 'no such key version');
+  checkEnabled(record, version);
+  return version;
 }
 
 function publicKeyOf({ record: { publicKey } }: StoredVersion, certified: CertifiedPair): KeyObject {

@@ -105,6 +105,13 @@ describe('a backup of a peer', () => {
     expect(await decryptOne(engine, 'old', { ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
+  it('of a soft-deleted key of OpenBao restores it as soft-deleted', async () => {
+    const engine = await restored(backupWith({ soft_deleted: true }));
+    expect(await refusalOf(engine.signing.hmac('old', { input: fox }))).to.include({ code: 'soft_deleted' });
+    expect((await engine.restoreDeletedKey('old')).key).to.include({ latestVersion: 2, autoRotatePeriodS: 7200 });
+    expect(await engine.signing.hmac('old', { input: fox })).to.include({ keyVersion: 2 });
+  });
+
   for (const [peer, type] of [
     ['Vault', 11],
     ['OpenBao', 10],
@@ -170,7 +177,6 @@ describe('a backup of a peer', () => {
     [{ type: 11, keys: { '1': entry(1, { hmac_key: null }), '2': entry(2, { hmac_key: null }) } }, 'a type that cannot be told'],
     [{ type: 11, keys: { '1': entry(1, { hmac_key: entry(1).key }), '2': entry(2) } }, 'versions that look like two types'],
     [{ type: 13, soft_deleted: false }, 'a number of Vault in a backup of OpenBao'],
-    [{ soft_deleted: true }, 'a key that is soft-deleted'],
     [{ backup_info: { time: 'never', version: 1 } }, 'a last backup at no time'],
     [{ type: 3 }, 'a key pair without its numbers'],
     [{ type: 2 }, 'a key pair without its public half'],

@@ -50,6 +50,7 @@ export function keyCommands(program: Command, runner: Runner): void {
   namedKeyCommands(key, runner);
   usageCommand(key, runner);
   changeCommands(key, runner);
+  availabilityCommands(key, runner);
   copyCommands(key, runner);
   keyFileCommands(key, runner);
   keyTransferCommands(key, runner);
@@ -180,6 +181,48 @@ function changeCommands(key: Command, { serverAction }: Runner): void {
       serverAction(async ({ client, output }, name: string, { mount, ...options }: Mounted & { yes?: true }) => {
         await confirmLoss(`Delete the key ${name}? Nothing that it encrypted can be decrypted again.`, options);
         output.done(await client.transit(mount).deleteKey(name), `Deleted key ${name}.`);
+      }),
+    );
+}
+
+/** Takes a key or one of its versions out of use, and back. */
+function availabilityCommands(key: Command, { serverAction }: Runner): void {
+  mountOption(fieldOption(key.command('soft-delete')))
+    .description('refuse every use of a key until it is restored')
+    .argument('<name>', 'name of the key')
+    .action(
+      serverAction(async ({ client, output }, name: string, options: Mounted) => {
+        output.answer(await client.transit(options.mount).softDeleteKey(name), options);
+      }),
+    );
+
+  mountOption(fieldOption(key.command('soft-delete-restore')))
+    .description('let a soft-deleted key be used again')
+    .argument('<name>', 'name of the key')
+    .action(
+      serverAction(async ({ client, output }, name: string, options: Mounted) => {
+        output.answer(await client.transit(options.mount).restoreDeletedKey(name), options);
+      }),
+    );
+
+  mountOption(fieldOption(key.command('disable-version')))
+    .description('refuse every use of a key version; the latest cannot be disabled')
+    .argument('<name>', 'name of the key')
+    .argument('<version>', 'key version', wholeNumber)
+    .option('--reason <text>', 'shown to readers of the key')
+    .action(
+      serverAction(async ({ client, output }, name: string, version: number, options: Mounted & { reason?: string }) => {
+        output.answer(await client.transit(options.mount).disableVersion(name, version, options.reason), options);
+      }),
+    );
+
+  mountOption(fieldOption(key.command('enable-version')))
+    .description('let a disabled key version be used again')
+    .argument('<name>', 'name of the key')
+    .argument('<version>', 'key version', wholeNumber)
+    .action(
+      serverAction(async ({ client, output }, name: string, version: number, options: Mounted) => {
+        output.answer(await client.transit(options.mount).enableVersion(name, version), options);
       }),
     );
 }
