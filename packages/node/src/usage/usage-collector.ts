@@ -3,9 +3,17 @@ import type { OutsideEngine, Peers, ReportSource, Storage } from '@transitd/clus
 import type { Config } from '@transitd/configuration';
 import { oneAtATime, TimeSlice } from '@transitd/event-loop';
 import { type Logger, type RecordClock, reasonOf } from '@transitd/process';
-import { acceptsWrites, type Condition, type Store, type Transaction, type Write } from '@transitd/storage-fsm';
+import {
+  acceptsWrites,
+  type Condition,
+  type Store,
+  type Transaction,
+  transactionBytesMax,
+  type Write,
+} from '@transitd/storage-fsm';
 import {
   addedUses,
+  DamagedRecord,
   type KeyUsage,
   type NearLimit,
   nearLimit,
@@ -38,6 +46,8 @@ const answerMsMax = 2500;
 const handOverMsMax = 3000;
 /** Most transactions in a row. A node has more uses in the next one if they do not fit into one batch. */
 const roundsMax = 100;
+/** Bytes of paths and values in one transaction; the rest of a log entry is for numbers, encryption and the place in a secondary. */
+const recordedBytesMax = transactionBytesMax / 2;
 /** Most keys that are remembered because they are near their limit. */
 const nearMax = 10_000;
 /** Attempts to look at uses while nothing is being recorded. */
@@ -174,17 +184,22 @@ export class UsageCollector {
       const { process, batch } = before.nodes[name] ?? { process: '', batch: 0 };
       return { kind: 'next', process, merged: batch };
     });
-    const { marks, uses } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs: this.#host.clock.dueMs() });
+    const nowMs = this.#host.clock.dueMs();
+    const { marks, uses } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
     const isCounting = marks.sinceMs !== undefined;
     if (uses.length === 0 && JSON.stringify(marks) === JSON.stringify(before)) {
       await this.#findNear(services.services, []);
       return { hasMore: false, isCounting };
     }
-    const { conditions, writes } = await addingUses(services.services, uses);
+    const { conditions, writes, isWhole } = await addingUses(services.services, uses);
+    // A transaction that is too large would be refused again and again. What is left out is lost, so counting begins again.
+    const begun = isWhole || !isCounting ? marks : { ...marks, sinceMs: nowMs };
     const { outcome } = await barrier.store.commit({
       conditions: [{ path: marksPath, revision }, ...conditions],
-      writes: [writtenMarks(marks), ...writes],
+      writes: [writtenMarks(begun), ...writes],
     });
+    if (!isWhole && outcome === 'committed')
+      this.#host.log.warn({}, 'some uses of keys were lost: the records of uses are too large for one transaction');
     if (outcome === 'committed') await this.#findNear(services.services, uses);
     const hasMore = outcome === 'conflict' || answers.some(({ answer }) => typeof answer === 'object' && answer.hasMore);
     return { hasMore, isCounting };
@@ -196,7 +211,7 @@ export class UsageCollector {
     const slice = new TimeSlice();
     for (const [id, { mount, name }] of keys) {
       if (slice.isOver) await slice.next();
-      const near = await mounts.engineOf(mount)?.nearLimit(name, id);
+      const near = await ofReadable(mounts.engineOf(mount)?.nearLimit(name, id));
       if (near === undefined) this.#near.delete(id);
       else if (!this.#near.has(id) && this.#near.size < nearMax) {
         this.#near.set(id, { mount, name });
@@ -236,23 +251,50 @@ export class UsageCollector {
 const byVersion = (uses: readonly KeyVersionUse[]): readonly (readonly [number, VersionUse])[] =>
   uses.map((use) => [use.version, use]);
 
-/** Returns the part of a transaction that records uses. Those of keys and mounts that no longer exist are dropped. */
-async function addingUses({ mounts }: UnsealedNode, uses: readonly KeyVersionUse[]): Promise<Transaction> {
+/** Returns undefined for a key with a damaged record, which must not stop the others: nobody can read its uses. */
+const ofReadable = async <T>(found: Promise<T> | undefined): Promise<T | undefined> => {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof DamagedRecord) return undefined;
+    throw error;
+  }
+};
+
+/**
+ * Returns the part of a transaction that records uses, and whether all of them fit. Those of keys and mounts that no longer exist are
+ * dropped.
+ */
+async function addingUses(
+  { mounts }: UnsealedNode,
+  uses: readonly KeyVersionUse[],
+): Promise<Transaction & { readonly isWhole: boolean }> {
   const byKey = Map.groupBy(uses, ({ id }) => id);
   const conditions: Condition[] = [];
   const writes: Write[] = [];
   const mountIds = new Set<string>();
   const slice = new TimeSlice();
+  let bytes = 0;
+  let isWhole = true;
   for (const [id, ofKey] of byKey) {
     if (slice.isOver) await slice.next();
     const [{ mount, name } = { mount: '', name: '' }] = ofKey;
-    const added = await mounts.engineOf(mount)?.addingUses(name, id, byVersion(ofKey));
+    const added = await ofReadable(mounts.engineOf(mount)?.addingUses(name, id, byVersion(ofKey)));
     if (added === undefined) continue;
+    bytes += bytesOf(added);
+    if (bytes > recordedBytesMax) {
+      isWhole = false;
+      break;
+    }
     mountIds.add(mount);
     conditions.push(...added.conditions);
     writes.push(...added.writes);
   }
   // Nothing may be written for a mount after its removal.
   conditions.push(...Array.from(mountIds, (mount) => ({ path: removedPath(mount), revision: 0 })));
-  return { conditions, writes };
+  return { conditions, writes, isWhole };
 }
+
+const bytesOf = ({ conditions, writes }: Transaction): number =>
+  [...conditions, ...writes].reduce((sum, { path }) => sum + path.length, 0) +
+  writes.reduce((sum, { value }) => sum + (value?.length ?? 0), 0);

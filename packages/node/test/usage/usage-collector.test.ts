@@ -1,0 +1,90 @@
+import { encodeTransaction, memoryStore, type Transaction } from '@transitd/storage-fsm';
+import { DamagedRecord, UseTally } from '@transitd/transit-engine';
+import { expect } from 'chai';
+import { UsageCollector } from '../../src/usage/usage-collector.ts';
+import { UsageLedger } from '../../src/usage/usage-ledger.ts';
+import { readMarks } from '../../src/usage/usage-marks.ts';
+
+const clock = { now: 1000, utcMs: () => clock.now, dueMs: () => clock.now, nowMs: () => clock.now };
+
+/** A cluster of one node, and an engine with a record of uses of `bytes` for each key. */
+function collecting({ bytes, damaged }: { readonly bytes: number; readonly damaged?: string }) {
+  const ledger = new UsageLedger(clock);
+  const memory = memoryStore();
+  const written = new Set<string>();
+  const store = {
+    ...memory,
+    get: memory.get.bind(memory),
+    // As the log does.
+    commit: async (transaction: Transaction) => {
+      encodeTransaction(transaction);
+      for (const { path } of transaction.writes) written.add(path);
+      return memory.commit(transaction);
+    },
+  };
+  const unlessDamaged = (name: string): void => {
+    if (name === damaged) throw new DamagedRecord('damaged');
+  };
+  const engine = {
+    addingUses: async (name: string): Promise<Transaction> => {
+      unlessDamaged(name);
+      return { conditions: [], writes: [{ path: `transit/m/usage/${name}`, value: Buffer.alloc(bytes) }] };
+    },
+    nearLimit: async (name: string) => unlessDamaged(name),
+  };
+  const warnings: string[] = [];
+  const member = {
+    reporter: { usage: (question: unknown) => ledger.report(question) },
+    engine: { status: () => ({ nodeId: 1, clusterId: 'c1' }), replication: undefined },
+    peers: { membershipList: { members: [] } },
+    role: { isActive: true },
+    services: { services: { mounts: { engineOf: () => engine } } },
+    barrier: { store },
+  };
+  const host = {
+    config: { node_id: 'n1' },
+    clock,
+    log: { warn: (_: object, message: string) => warnings.push(message) },
+  };
+  const collector = new UsageCollector(
+    member as unknown as ConstructorParameters<typeof UsageCollector>[0],
+    host as unknown as ConstructorParameters<typeof UsageCollector>[1],
+  );
+  const use = (name: string): void => {
+    const tally = new UseTally();
+    tally.keyId = `id of ${name}`;
+    tally.add('encryptions', 1);
+    ledger.count('m', name, tally);
+  };
+  const recorded = (): number => [...written].filter((path) => path.startsWith('transit/')).length;
+  const sinceMs = async (): Promise<number | undefined> => (await readMarks(memory, 'c1')).marks.sinceMs;
+  return { collector, use, recorded, sinceMs, warnings };
+}
+
+describe('the recording of uses', () => {
+  it('goes on if the records are too large for one transaction, and counting begins again', async () => {
+    const { collector, use, recorded, sinceMs, warnings } = collecting({ bytes: 600_000 });
+    clock.now = 1000;
+    await collector.record();
+    expect(await sinceMs()).to.equal(1000);
+    clock.now = 2000;
+    for (let i = 0; i < 20; i++) use(`key-${i}`);
+    expect(await collector.record()).to.equal(true);
+    expect(recorded(), 'what fits').to.equal(6);
+    expect(await sinceMs()).to.equal(2000);
+    expect(warnings).to.have.length(1);
+    clock.now = 3000;
+    use('another');
+    await collector.record();
+    expect(recorded()).to.equal(7);
+    expect(await sinceMs()).to.equal(2000);
+  });
+
+  it('goes on with the other keys if the records of one are damaged', async () => {
+    const { collector, use, recorded, warnings } = collecting({ bytes: 10, damaged: 'broken' });
+    for (const name of ['broken', 'whole']) use(name);
+    await collector.record();
+    expect(recorded()).to.equal(1);
+    expect(warnings).to.deep.equal([]);
+  });
+});
