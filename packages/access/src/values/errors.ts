@@ -64,7 +64,14 @@ export const refusedBy = (constraint: string, value?: unknown): RefusedBy => ({
   ...(value !== undefined && { given: (Array.isArray(value) ? value : [value]).slice(0, givenMax).map(textOf) }),
 });
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return 'too deep'; // the parser reads lists in lists without end, but they cannot be written
+  }
+}
 
 /**
  * Returns the error for a transaction whose conditions did not hold.

@@ -446,6 +446,7 @@ describe('keys that verify tokens', () => {
     ['a discovery URL with a query', { discoveryUrl: 'https://issuer?a' }, 'oidc_discovery_url must be an https URL without'],
     ['a discovery URL with a fragment', { discoveryUrl: 'https://issuer#a' }, 'oidc_discovery_url must be an https URL without'],
     ['a discovery URL with a user', { discoveryUrl: 'https://u@issuer' }, 'oidc_discovery_url must be an https URL without'],
+    ['a discovery URL with a password', { discoveryUrl: 'https://:p@issuer' }, 'oidc_discovery_url must be an https URL without'],
     ['a CA without its URL', { keys: [pem], urlCa: 'x' }, 'jwks_ca_pem requires jwks_url'],
     ['a CA for another URL', { discoveryUrl: 'https://issuer', urlCa: 'x' }, 'jwks_ca_pem requires jwks_url'],
     ['a CA of discovery without its URL', { keys: [pem], discoveryCa: 'x' }, 'oidc_discovery_ca_pem requires oidc_discovery_url'],

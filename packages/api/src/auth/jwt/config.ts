@@ -90,7 +90,8 @@ export function checkConfig(config: JwtConfig): JwtKeySource {
 const isHttps = (url: string): boolean => URL.canParse(url) && new URL(url).protocol === 'https:';
 
 /** OpenID Connect Discovery 1.0 §3. */
-const isIssuer = (url: string): boolean => isHttps(url) && !/[?#]/.test(url) && new URL(url).username === '';
+const isIssuer = (url: string): boolean =>
+  isHttps(url) && !/[?#]/.test(url) && new URL(url).username + new URL(url).password === '';
 
 /** @throws AccessError `invalid_request` */
 function checkCertificates(field: string, pem: string): void {
