@@ -88,6 +88,20 @@ describe('the keys of a provider', () => {
     expect(keys.current()).to.not.be.instanceOf(Promise);
   });
 
+  it('are fetched once for a login, however long that took', async () => {
+    const { clock, keys, fetches, fails } = provider();
+    const sinceMs = clock.ms;
+    const current = Promise.resolve(keys.current()).catch(({ message }: Error) => message);
+    clock.ms += 5000;
+    fails();
+    expect(await current).to.equal('no connection');
+    expect(await keys.newest(sinceMs).catch(({ message }: Error) => message)).to.equal('no connection');
+    expect(fetches).to.have.length(1);
+    clock.ms += 1;
+    void keys.newest().catch(() => undefined);
+    expect(fetches).to.have.length(2);
+  });
+
   it('of a slow fetch do not replace those of a later one', async () => {
     const { clock, keys, fetches, kidOf } = provider();
     const slow = kidOf(keys.fetch());

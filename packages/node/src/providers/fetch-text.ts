@@ -11,21 +11,24 @@ export interface TextRequest {
   /** `public`: refuses a host with a private address, for an address that no operator has named. */
   readonly hosts: 'any' | 'public';
   readonly headers?: Readonly<Record<string, string>>;
+  /** Of `deadline`. */
+  readonly signal: AbortSignal;
 }
 
-/** Limits for a fetch: the time until its answer is complete, and the length of the answer. */
-const [fetchMsMax, bytesMax] = [5_000, 1024 * 1024];
+const [secondsMax, bytesMax] = [5, 1024 * 1024];
+
+/** Returns the deadline for all fetches that one request causes: a standby waits ten seconds for the answer to a forwarded one. */
+export const deadline = (): AbortSignal => AbortSignal.timeout(secondsMax * 1000);
 
 /**
  * Fetches a text by https, on a new connection. It follows no redirect, so that neither the request nor its credentials reach another
- * server.
+ * server. The text has at most 1 MiB.
  * @throws Error, with the `code` of a system error if it is one; also for any status other than 200
  */
-export async function fetchText({ url, ca, hosts, headers = {} }: TextRequest): Promise<string> {
+export async function fetchText({ url, ca, hosts, headers = {}, signal }: TextRequest): Promise<string> {
   // Node looks up no address, so the check of the look-up would not see it.
   const literal = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1');
   if (hosts === 'public' && isIP(literal) !== 0 && !isPublicAddress(literal)) throw notPublic();
-  const signal = AbortSignal.timeout(fetchMsMax);
   const request = get(url, {
     ...{ headers, signal, agent: false },
     ...(ca !== '' && { ca }),
@@ -38,7 +41,7 @@ export async function fetchText({ url, ca, hosts, headers = {} }: TextRequest): 
     });
   } catch (error) {
     request.destroy();
-    throw signal.aborted ? new Error(`no answer within ${fetchMsMax / 1000} s`) : error;
+    throw signal.aborted ? new Error(`no answer within ${secondsMax} s`) : error;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { FetchedKeys, KeySources, Kubernetes } from '@transitd/access';
 import { type Logger, LogLimit, readRegularFile, reasonOf } from '@transitd/process';
 import { documentUrl, keySetUrl } from './discovery.ts';
-import { fetchText } from './fetch-text.ts';
+import { deadline, fetchText, type TextRequest } from './fetch-text.ts';
 import { readPod } from './pod.ts';
 
 const fileBytesMax = 1024 * 1024;
@@ -22,20 +22,21 @@ export function keySources({ files, log, podFile, env }: KeySourcesOptions): Key
   const limited = new LogLimit({ log });
   return {
     fetch: async (source) => {
+      const common = { headers, signal: deadline() };
       switch (source.kind) {
         case 'file':
           return Object.hasOwn(files, source.name)
             ? readRegularFile(files[source.name] ?? '', fileBytesMax).toString('utf8')
             : undefined;
         case 'url':
-          return fetchText({ url: source.url, ca: source.ca, hosts: 'any', headers });
+          return fetchText({ ...common, url: source.url, ca: source.ca, hosts: 'any' });
         case 'discovery':
-          return discovered(source);
+          return discovered(source, common);
         case 'kubernetes': {
           // Not by discovery: the token must reach no address that comes out of a document.
           const { apiServer, ca, token } = readPod(podFile, env);
           const authorized = { ...headers, Authorization: `Bearer ${token}` };
-          return fetchText({ url: `${apiServer}/openid/v1/jwks`, ca, hosts: 'any', headers: authorized });
+          return fetchText({ ...common, url: `${apiServer}/openid/v1/jwks`, ca, hosts: 'any', headers: authorized });
         }
       }
     },
@@ -47,10 +48,13 @@ export function keySources({ files, log, podFile, env }: KeySourcesOptions): Key
 }
 
 /** A host that only the document names must be that of the issuer, or public: the operator has named no other. */
-async function discovered({ url, ca }: FetchedKeys & { readonly kind: 'discovery' }): Promise<string> {
-  const keysUrl = keySetUrl(await fetchText({ url: documentUrl(url), ca, hosts: 'any', headers }), url);
+async function discovered(
+  { url, ca }: FetchedKeys & { readonly kind: 'discovery' },
+  common: Pick<TextRequest, 'headers' | 'signal'>,
+): Promise<string> {
+  const keysUrl = keySetUrl(await fetchText({ ...common, url: documentUrl(url), ca, hosts: 'any' }), url);
   const hosts = new URL(keysUrl).hostname === new URL(url).hostname ? 'any' : 'public';
-  return fetchText({ url: keysUrl, ca, hosts, headers });
+  return fetchText({ ...common, url: keysUrl, ca, hosts });
 }
 
 /** Returns the name of a source in the log. A path or a query of a URL may be secret. */

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeCertificate } from '../../../process/test/certificate.ts';
-import { fetchText } from '../../src/providers/fetch-text.ts';
+import { deadline, fetchText } from '../../src/providers/fetch-text.ts';
 
 describe('a text from a server outside the cluster', () => {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-keys-'));
@@ -30,7 +30,7 @@ describe('a text from a server outside the cluster', () => {
   });
 
   const outcome = (ca = cert): Promise<string> =>
-    fetchText({ url, ca, hosts: 'any' }).catch((error: Error) => `refused: ${error.message}`);
+    fetchText({ url, ca, hosts: 'any', signal: deadline() }).catch((error: Error) => `refused: ${error.message}`);
 
   it('is the body of the response', async () => {
     answer = (_req, res) => res.end('{"keys":[]}');
@@ -74,14 +74,18 @@ describe('a text from a server outside the cluster', () => {
     const port = new URL(url).port;
     for (const host of ['localhost', '127.0.0.1', '[::1]', '[::ffff:127.0.0.1]'])
       expect(
-        await fetchText({ url: `https://${host}:${port}/`, ca: cert, hosts: 'public' }).catch((error: Error) => error.message),
+        await fetchText({ url: `https://${host}:${port}/`, ca: cert, hosts: 'public', signal: deadline() }).catch(
+          (error: Error) => error.message,
+        ),
       ).to.equal('the host has a private address');
     expect(calls).to.equal(0);
   });
 
   it('is refused without encryption', async () => {
     expect(
-      await fetchText({ url: url.replace('https', 'http'), ca: '', hosts: 'any' }).catch((error: Error) => error.message),
+      await fetchText({ url: url.replace('https', 'http'), ca: '', hosts: 'any', signal: deadline() }).catch(
+        (error: Error) => error.message,
+      ),
     ).to.match(/Protocol "http:" not supported/);
   });
 });

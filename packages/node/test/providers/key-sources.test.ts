@@ -159,6 +159,8 @@ describe('the sources of keys', () => {
       more();
     });
     expect(await outcome(discovery())).to.equal('refused: the response is too long');
+    provider.answers.set('/keys', (_req, res) => res.write('{'));
+    expect(await outcome(discovery())).to.equal('refused: no answer within 5 s');
     provider.answers.set(documentPath, (_req, res) => res.write('{'));
     expect(await outcome(discovery())).to.equal('refused: no answer within 5 s');
   });

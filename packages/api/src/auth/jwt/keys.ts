@@ -64,13 +64,13 @@ export class JwtKeys {
     try {
       if (source.kind === 'keys') return await claimsOf(jose, { jwt, keys: { keys: source.keys.map(pemAsJwk) }, options });
       if (source.kind === 'jwks') return await claimsOf(jose, { jwt, keys: parseKeySet(source.jwks), options });
-      const provider = this.#providerOf(source);
+      const [provider, sinceMs] = [this.#providerOf(source), this.#clock.nowMs()];
       try {
         return await claimsOf(jose, { jwt, keys: await this.#waitFor(source, provider.current()), options });
       } catch (error) {
         if (!(error instanceof jose.errors.JWKSNoMatchingKey)) throw error;
         // The signer may have a new key.
-        return await claimsOf(jose, { jwt, keys: await this.#waitFor(source, provider.newest()), options });
+        return await claimsOf(jose, { jwt, keys: await this.#waitFor(source, provider.newest(sinceMs)), options });
       }
     } catch (error) {
       throw refusalOf(jose, error);

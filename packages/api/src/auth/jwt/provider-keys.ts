@@ -9,7 +9,8 @@ const refetchMs = 1000;
 interface Attempt {
   readonly beganMs: number;
   readonly keys: Promise<JSONWebKeySet>;
-  isRunning: boolean;
+  /** Infinity while it runs. */
+  endedMs: number;
 }
 
 /** The keys of one provider, in memory. They are fetched again when they are old, or when a token names another key. */
@@ -45,16 +46,20 @@ export class ProviderKeys {
     return wasFailing ? known.keys : kept;
   }
 
-  /** Returns the keys of a fetch that is running, that began within the last second, or that begins now. @throws its error */
-  newest(): Promise<JSONWebKeySet> {
+  /**
+   * Returns the keys of a fetch that is running, that began within the last second, or that begins now.
+   * @param sinceMs - a fetch that has ended since then counts too, so that a login waits for one fetch only
+   * @throws the error of the fetch
+   */
+  newest(sinceMs = this.#clock.nowMs()): Promise<JSONWebKeySet> {
     const last = this.#last;
-    const isRecent = last !== undefined && (last.isRunning || this.#clock.nowMs() - last.beganMs < refetchMs);
+    const isRecent = last !== undefined && (last.endedMs >= sinceMs || this.#clock.nowMs() - last.beganMs < refetchMs);
     return isRecent ? last.keys : this.fetch();
   }
 
   /** Fetches the keys now. @throws the error of the fetch */
   fetch(): Promise<JSONWebKeySet> {
-    const attempt: Attempt = { beganMs: this.#clock.nowMs(), keys: this.#fetch(), isRunning: true };
+    const attempt: Attempt = { beganMs: this.#clock.nowMs(), keys: this.#fetch(), endedMs: Number.POSITIVE_INFINITY };
     this.#last = attempt;
     attempt.keys.then(
       (keys) => this.#ended(attempt, keys),
@@ -64,7 +69,7 @@ export class ProviderKeys {
   }
 
   #ended(attempt: Attempt, keys?: JSONWebKeySet): void {
-    attempt.isRunning = false;
+    attempt.endedMs = this.#clock.nowMs();
     this.#isFailing = keys === undefined;
     // A fetch that took long must not replace the keys of a later one.
     if (keys !== undefined && (this.#known === undefined || this.#known.atMs <= attempt.beganMs))
