@@ -38,6 +38,8 @@ export async function checkBackup({ name, record, versions }: KeyBackup): Promis
   const numbers = [latestVersion, minAvailableVersion, minDecryptionVersion, minEncryptionVersion, record.autoRotatePeriodS];
   if (!numbers.every((number) => Number.isSafeInteger(number) && number >= 0)) throw invalidBackup('a number is out of range');
   if (latestVersion > versionMax) throw invalidBackup('its latest version is out of range');
+  const { maxOperations = 1 } = record; // absent if it is not set, never 0
+  if (!Number.isSafeInteger(maxOperations) || maxOperations < 1) throw invalidBackup('its max_operations is out of range');
   if (backup !== undefined && !(isTime(backup.timeMs) && Number.isSafeInteger(backup.version))) {
     throw invalidBackup('the time or version of its last backup is invalid');
   }

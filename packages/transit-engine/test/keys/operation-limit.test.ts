@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { TransitEngine } from '../../src/index.ts';
 import { nearLimit, operationsMax } from '../../src/keys/operation-limit.ts';
+import { encodeBackup } from '../../src/transfers/backup.ts';
 import { anything, fox, newEngine, refusalOf } from '../fixtures.ts';
 
 const gcmMax = 2 ** 32;
@@ -125,5 +126,17 @@ describe('the operations that a key version may make', () => {
     await engine.transfers.restoreKey({ backup: backup.toString('base64'), name: 'copy' });
     expect((await engine.readKey('copy')).maxOperations).to.equal(10);
     await engine.ciphertexts.encrypt('copy', { ...anything, plaintext: fox });
+  });
+
+  it('are refused in a backup with a number that a configuration does not store', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { exportable: true, allowPlaintextBackup: true });
+    const { record } = (await engine.usedKey('k')).key;
+    const version = { version: 1, keyName: 'k', createdMs: 0, material: Buffer.alloc(32), hmacSecret: Buffer.alloc(32) };
+    for (const maxOperations of [0, -1, 1.5, 2 ** 53]) {
+      const backup = encodeBackup('k', { ...record, maxOperations }, [version]).toString('base64');
+      const { message } = await refusalOf(engine.transfers.restoreKey({ backup, name: 'copy' }));
+      expect(message, `${maxOperations}`).to.include('max_operations is out of range');
+    }
   });
 });
