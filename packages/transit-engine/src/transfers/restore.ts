@@ -25,7 +25,7 @@ export async function restoreKey(
   store: Store,
   paths: Paths,
   replaced: Pick<StoredKey, 'name' | 'revision'> & { readonly record?: KeyRecord },
-  { record: { aging: before, ...settings }, versions }: KeyBackup,
+  { record: { aging: before, spentVersions: _, ...settings }, versions }: KeyBackup, // its uses are counted from zero
   { nowMs, utcMs, isHeld }: { readonly nowMs: number; readonly utcMs: number; readonly isHeld: boolean },
 ): Promise<boolean> {
   const { name } = replaced;

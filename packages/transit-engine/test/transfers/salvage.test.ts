@@ -45,6 +45,21 @@ describe('salvage', () => {
     expect(secrets, 'two versions of 32 bytes, wiped').to.deep.equal(new Array(64).fill(0));
   });
 
+  it('lets the versions be used that had made all that they may: the uses of the salvaged key are counted from zero', async () => {
+    const [lost, present] = [newEngine(), newEngine()];
+    await lost.engine.createKey('k', {});
+    await lost.engine.configureKey('k', { maxOperations: 1 });
+    const { id } = (await lost.engine.usedKey('k')).key.record;
+    const use = { encryptions: 1, signatures: 0, decryptions: 0, verifications: 0, firstMs: 1, lastMs: 1 };
+    const uses = await lost.engine.addingUses('k', id, [[1, use]]);
+    if (uses === undefined) throw new Error('the key is there');
+    await lost.store.commit(uses);
+    expect(await refusalOf(encryptOne(lost.engine, 'k', { plaintext: fox }))).to.include({ code: 'key_version_unavailable' });
+    await present.engine.transfers.salvageKey('k', 'k', reading(lost.store).read);
+    await encryptOne(present.engine, 'k', { plaintext: fox });
+    expect((await present.engine.readKey('k')).maxOperations).to.equal(1);
+  });
+
   it('is refused for a name that exists, a name that is not valid, and a key that the state lacks', async () => {
     const [lost, present] = [newEngine(), newEngine()];
     await lost.engine.createKey('k', {});
