@@ -76,6 +76,15 @@ describe('the operations that a key version may make', () => {
     expect(await engine.readKey('k')).not.to.have.property('spentVersions');
   });
 
+  it('include the signatures of certificate requests', async () => {
+    const made = newEngine();
+    await made.engine.createKey('k', { type: 'ecdsa-p256' });
+    await made.engine.configureKey('k', { maxOperations: 1 });
+    await made.engine.certificates.request('k', {});
+    await record(made, 1, 0, 1);
+    await expectSpent(made.engine.certificates.request('k', {}));
+  });
+
   it('are judged by the recorded uses when they are set', async () => {
     const made = newEngine();
     const { engine } = made;
