@@ -70,6 +70,37 @@ describe('the uses of keys in a cluster', function () {
         expect(after.unanswered_nodes).to.deep.equal([]);
       }));
 
+  it('of a node that is down are missing as evidence: nothing is taken away until it answers', () =>
+    withCluster({ config: { workers: 1 } }, async (cluster) => {
+      const leader = await cluster.settled();
+      const [through = leader, down = leader] = cluster.others(leader);
+      await cluster.ask(leader, 'POST', 'transit/keys/orders', {});
+      await counts(cluster);
+      await encryptOnAll(cluster, 'orders', 1);
+      await cluster.ask(leader, 'POST', 'transit/keys/orders/rotate');
+      await cluster.ask(leader, 'POST', 'transit/keys/orders/config', { min_encryption_version: 2 });
+      const raise = async (within: string) => {
+        const body = { min_decryption_version: 2, unless_used_within: within };
+        return cluster.askUntilKnown(through, 'POST', 'transit/keys/orders/config', body);
+      };
+      const refused = await raise('1h');
+      expect(refused.text).to.match(/used within that time: version 1 \(3 encryptions; last at /);
+      expect(refused.status).to.equal(400);
+      await down.kill();
+      const why = await until('the uses are long ago', async () => {
+        const { text } = await raise('1s');
+        return !text.includes('used within that time') && text;
+      });
+      expect(why).to.include(`${down.name} did not answer`).and.include('nothing was changed');
+      await down.start();
+      await cluster.settled();
+      const raised = await until('all nodes answer', async () => {
+        const answer = await raise('1s');
+        return answer.status === 200 && answer;
+      });
+      expect(raised.at('data.min_decryption_version')).to.equal(2);
+    }));
+
   it('are shown without those of a node that is down, which is named', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();

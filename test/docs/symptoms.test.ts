@@ -84,7 +84,10 @@ describe(page, function () {
     for (const [at, [args, more = {}]] of provoked.entries()) {
       if (args.includes(first)) {
         expectCode(await run(['key', 'rotate', 'orders'], { env: env() }), 0);
-        expectCode(await run(['key', 'config', 'orders', '--min-decryption-version=2'], { env: env() }), 0);
+        expectCode(
+          await run(['key', 'config', 'orders', '--min-decryption-version=2', '--unless-used-within=0'], { env: env() }),
+          0,
+        );
       }
       const ran = await run(args, { env: { ...env(), ...more } });
       expect(ran.code, args.join(' ')).to.be.oneOf([1, 2]);

@@ -58,10 +58,17 @@ describe('the command transitd', function () {
       expect((await done(['key', 'rotate', 'kept', '-field=latest_version'])).stdout).to.equal('2');
       const { stdout: renewed } = await done(['key', 'rewrap', 'kept', old.trim()]);
       expect(renewed).to.match(/^svc:v2:/);
-      await done(['key', 'config', 'kept', '--min-decryption-version', '2', '--deletion-allowed=true']);
+      const raise = ['key', 'config', 'kept', '--min-decryption-version', '2', '--deletion-allowed=true'];
+      const refused = expectCode(await transitd(raise), 2).stderr;
+      expect(refused, 'used within 30 days').to.match(
+        /unless_used_within: used within that time: version 1 .*nothing was changed/,
+      );
+      await done([...raise, '--unless-used-within=0']);
       expectCode(await transitd(['key', 'decrypt', 'kept', old.trim()]), 2);
       const { stdout: backup } = await done(['key', 'backup', 'kept']);
-      await done(['key', 'delete', 'kept']);
+      expectCode(await transitd(['key', 'delete', 'kept']), 2);
+      await done(['key', 'delete', 'kept', '--unless-used-within', '0']);
+      expect((await done(['key', 'usage', 'orders'])).stdout).to.match(/^Version +Encryptions +Decryptions/);
       expectCode(await transitd(['key', 'read', 'kept']), 2);
       await done(['key', 'restore', '-', 'back'], { input: backup });
       expect((await done(['key', 'decrypt', 'back', renewed.trim()])).stdout).to.equal('x');

@@ -67,11 +67,15 @@ describe('the prompts of the command line, on a terminal', function () {
     const isThere = async (path: string): Promise<boolean> => (await server.call('GET', path)).status === 200;
     for (const [args, question, isDone] of [
       [
-        ['key', 'trim', 'old', '2', '--mount=doomed'],
+        ['key', 'trim', 'old', '2', '--mount=doomed', '--unless-used-within=0'],
         'the versions of the key old below 2?',
         async () => (await server.call('GET', 'doomed/keys/old')).at('data.min_available_version') === 2,
       ],
-      [['key', 'delete', 'old', '--mount=doomed'], 'Delete the key old?', async () => !(await isThere('doomed/keys/old'))],
+      [
+        ['key', 'delete', 'old', '--mount=doomed', '--unless-used-within=0'],
+        'Delete the key old?',
+        async () => !(await isThere('doomed/keys/old')),
+      ],
       [['secrets', 'disable', 'doomed'], 'Delete all keys of doomed?', async () => !(await isThere('sys/mounts/doomed'))],
     ] as const) {
       const careful = new PseudoTerminal(args, env);
@@ -86,7 +90,7 @@ describe('the prompts of the command line, on a terminal', function () {
     }
     await server.call('POST', 'transit/keys/rotten');
     await server.call('POST', 'transit/keys/rotten/config', { deletion_allowed: true });
-    expect(await new PseudoTerminal(['key', 'delete', 'rotten', '--yes'], env).end()).to.equal(0);
+    expect(await new PseudoTerminal(['key', 'delete', 'rotten', '--yes', '--unless-used-within=0'], env).end()).to.equal(0);
     expect(await isThere('transit/keys/rotten')).to.equal(false);
   });
 

@@ -67,6 +67,12 @@ export interface KeyConfig {
   readonly max_operations?: number;
 }
 
+/** For operations that take versions away. */
+export interface LossOptions {
+  /** Such as `30d`: refuses if a version that would go was used within this time, or if that is not known. */
+  readonly unless_used_within?: string;
+}
+
 /** How often one version of a key was used, and when. */
 export interface VersionUsage {
   readonly encryptions: number;
@@ -172,16 +178,16 @@ export class TransitCalls {
     return this.#send('POST', this.#at('keys', name, 'rotate'), managed);
   }
 
-  configureKey(name: string, config: KeyConfig): Promise<Envelope<Key>> {
+  configureKey(name: string, config: KeyConfig & LossOptions): Promise<Envelope<Key>> {
     return this.#send('POST', this.#at('keys', name, 'config'), config);
   }
 
-  trimKey(name: string, minAvailableVersion: number): Promise<Envelope<Key>> {
-    return this.#send('POST', this.#at('keys', name, 'trim'), { min_available_version: minAvailableVersion });
+  trimKey(name: string, minAvailableVersion: number, options: LossOptions = {}): Promise<Envelope<Key>> {
+    return this.#send('POST', this.#at('keys', name, 'trim'), { min_available_version: minAvailableVersion, ...options });
   }
 
-  deleteKey(name: string): Promise<Written> {
-    return this.#send('DELETE', this.#at('keys', name));
+  deleteKey(name: string, options: LossOptions = {}): Promise<Written> {
+    return this.#send('DELETE', this.#at('keys', name), undefined, { query: { ...options } });
   }
 
   /** Refuses every use of a key until it is restored. */

@@ -19,5 +19,6 @@ export { withRecovery } from './snapshots/recovery.ts';
 export type { Snapshots } from './snapshots/snapshots.ts';
 export type { NodeMemory } from './threads/shared/node-memory.ts';
 export type { KeyVersionUse } from './usage/counted-uses.ts';
+export { useFault } from './usage/evidence.ts';
 export type { CurrentUsage } from './usage/usage-collector.ts';
 export type { UsageLedger } from './usage/usage-ledger.ts';

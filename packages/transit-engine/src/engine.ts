@@ -11,6 +11,7 @@ import {
   deleteKey,
   heldBack,
   type KeyChange,
+  type LossCheck,
   rotateKey,
   type StoredKey,
   settingsOf,
@@ -245,14 +246,16 @@ export class TransitEngine {
     return names;
   }
 
-  /** @throws TransitError `key_not_found`, `deletion_not_allowed` */
-  async deleteKey(name: string): Promise<void> {
+  /** @throws TransitError `key_not_found`, `deletion_not_allowed`; what `check` throws */
+  async deleteKey(name: string, check?: LossCheck): Promise<void> {
     await this.#changes.run(name, async () => {
       const key = await this.#keys.key(name);
       if (key === undefined) {
         throw new TransitError('key_not_found', `error deleting policy ${name}: could not delete key; not found`);
       }
-      return commitAndWipe(this.#store, deleteKey(this.#paths, key));
+      const transaction = deleteKey(this.#paths, key);
+      await check?.(key, () => true);
+      return commitAndWipe(this.#store, transaction);
     });
   }
 
@@ -276,11 +279,18 @@ export class TransitEngine {
     return this.#change(name, notFound(name), (key) => enableVersion(this.#paths, key, version));
   }
 
-  /** @throws TransitError `key_not_found`, `invalid_request` */
-  configureKey(name: string, request: ConfigureKeyRequest): Promise<KeyAnswer> {
-    return this.#change(name, notFound(name), async (key) =>
-      configureKey(this.#paths, key, request, this.#clock.utcMs(), await this.#usageOf(key)),
-    );
+  /**
+   * @param check - asked about versions that may no longer decrypt and verify
+   * @throws TransitError `key_not_found`, `invalid_request`; what `check` throws
+   */
+  configureKey(name: string, request: ConfigureKeyRequest, check?: LossCheck): Promise<KeyAnswer> {
+    return this.#change(name, notFound(name), async (key) => {
+      const change = configureKey(this.#paths, key, request, this.#clock.utcMs(), await this.#usageOf(key));
+      const { minDecryptionVersion: before } = key.record;
+      const { minDecryptionVersion: after } = change.record;
+      if (after > before) await check?.(key, (version) => version >= before && version < after);
+      return change;
+    });
   }
 
   /**
@@ -334,9 +344,17 @@ export class TransitEngine {
     return round;
   }
 
-  /** @throws TransitError `key_not_found`, `invalid_request` */
-  trimKey(name: string, { minAvailableVersion }: { readonly minAvailableVersion?: number | undefined }): Promise<KeyAnswer> {
-    return this.#change(name, 'invalid key name', (key) => trimKey(this.#paths, key, minAvailableVersion));
+  /** @throws TransitError `key_not_found`, `invalid_request`; what `check` throws */
+  trimKey(
+    name: string,
+    { minAvailableVersion }: { readonly minAvailableVersion?: number | undefined },
+    check?: LossCheck,
+  ): Promise<KeyAnswer> {
+    return this.#change(name, 'invalid key name', async (key) => {
+      const change = trimKey(this.#paths, key, minAvailableVersion);
+      if (change.transaction !== undefined) await check?.(key, (version) => version < change.record.minAvailableVersion);
+      return change;
+    });
   }
 
   /** Returns a key with its recorded uses. @throws TransitError `not_found` */

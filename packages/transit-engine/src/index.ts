@@ -7,7 +7,7 @@ export { divideThreadPool } from './key-pairs/native-signature.ts';
 export { keptVersionsMax } from './keys/aging.ts';
 export { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 export type { DueChange, DueRound } from './keys/due.ts';
-export type { CreateKeyRequest } from './keys/key.ts';
+export type { CreateKeyRequest, LossCheck } from './keys/key.ts';
 export { type DisableVersionRequest, reasonCharsMax } from './keys/key-availability.ts';
 export type { ConfigureKeyRequest } from './keys/key-config.ts';
 export type { Confirmation, SecondaryConfirmation } from './keys/key-confirmations.ts';

@@ -160,9 +160,8 @@ const isRead = (verb: Verb): boolean => verb === 'GET' || verb === 'LIST';
 
 function parametersOf({ params, verb, described: { takes = {} } }: Placed): readonly object[] {
   const inPath = params.map((name) => parameter(name, 'path', Object.hasOwn(takes, name) ? takes[name] : undefined, true));
-  if (!isRead(verb)) return inPath;
   const inQuery = Object.entries(takes)
-    .filter(([name]) => !params.includes(name))
+    .filter(([name, field]) => !params.includes(name) && (isRead(verb) || field.inQuery === true))
     .map(([name, field]) => parameter(name, 'query', field, field.required === true));
   return verb === 'LIST' ? [...inPath, listParameter(true), ...inQuery] : [...inPath, ...inQuery];
 }
@@ -191,7 +190,7 @@ function requestBodyOf({ verb, params, operation, described: { takes = {} } }: P
   if ('streamsBody' in operation && operation.body !== undefined)
     return { requestBody: { required: true, content: { 'application/octet-stream': { schema: operation.body } } } };
   if (operation.body !== undefined) return { requestBody: jsonBody(operation.body, true) };
-  const inBody = Object.entries(takes).filter(([name]) => !params.includes(name));
+  const inBody = Object.entries(takes).filter(([name, field]) => !params.includes(name) && field.inQuery !== true);
   if (inBody.length === 0) return {};
   const schema = object({}, Object.fromEntries(inBody.map(([name, field]) => [name, schemaOf(field)])));
   const required = inBody.filter(([, field]) => field.required).map(([name]) => name);

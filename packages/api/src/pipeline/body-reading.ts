@@ -72,13 +72,22 @@ export class RequestBodies {
   }
 }
 
-/** Returns the members of the body, or of the query for GET and LIST. @throws RequestError */
+/**
+ * Returns the members of the body, or of the query for GET and LIST. Those of a DELETE include the members of the query that the operation
+ * declares.
+ * @throws RequestError
+ */
 export function bodyOf(
   bytes: Buffer | undefined,
-  { req, verb, path }: Pick<RoutedRequest, 'req' | 'verb' | 'path'>,
+  { req, verb, path, operation }: Pick<RoutedRequest, 'req' | 'verb' | 'path' | 'operation'>,
 ): Body | Promise<Body> {
   if (verb === 'GET' || verb === 'LIST') return queryBody(path.query);
-  return bytes === undefined ? emptyBody : parseBody(bytes, req.headers['content-type']);
+  const body = bytes === undefined ? emptyBody : parseBody(bytes, req.headers['content-type']);
+  if (verb !== 'DELETE' || path.query.size === 0) return body;
+  const declared = Object.entries(queryBody(path.query)).filter(([name]) => operation.takes?.[name]?.inQuery === true);
+  if (declared.length === 0) return body;
+  const added = (members: Body): Body => ({ ...members, ...Object.fromEntries(declared) });
+  return body instanceof Promise ? body.then(added) : added(body);
 }
 
 const emptyBody: Body = Object.freeze(Object.create(null));

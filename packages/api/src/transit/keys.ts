@@ -26,17 +26,21 @@ import {
 } from '@transitd/transit-engine';
 import { data, names, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
-import { type GatewayContext, inGateway, operationsOn, type Params, type Route } from '../operation/operation.ts';
+import { type Context, type GatewayContext, inGateway, operationsOn, type Params, type Route } from '../operation/operation.ts';
 import { pageFields } from '../operation/pages.ts';
 import { keyTypeSpellings, parameterSetSpellings } from '../operation/spellings.ts';
 import { setIn, wholeMacBytes, withoutEffect } from './data-fields.ts';
 import { keyJson, keySchema } from './key-json.ts';
 import { engineOf, keyName } from './transit-operation.ts';
+import { unlessUsed, unlessUsedWithin } from './unless-used.ts';
 
 /**
  * Makes an operation on the keys of one mount. Fields are converted first, so an invalid field is reported whatever the state of the key.
  */
 export const keyOperation = operationsOn(({ services }: GatewayContext, call) => engineOf(services, call));
+
+/** Makes an operation on the keys of one mount that may ask the other nodes. */
+const askingOperation = operationsOn(({ services }: Context, call) => engineOf(services, call));
 
 const keyReply = ({ key, warnings }: KeyAnswer): Reply => dataReply(keyJson(key), warnings);
 
@@ -161,11 +165,15 @@ const list = keyOperation(
   },
 );
 
-const remove = keyOperation(
+const remove = askingOperation(
   'keys-delete',
   'delete',
-  { about: 'Delete a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: written },
-  (engine, { values }) => engine.deleteKey(values.name),
+  {
+    about: 'Delete a key whose `deletion_allowed` is true',
+    takes: { name: keyName, unless_used_within: { ...unlessUsedWithin, inQuery: true } },
+    answers: written,
+  },
+  (engine, { values }, { node }) => engine.deleteKey(values.name, unlessUsed(node, engine, values.unless_used_within)),
 );
 
 const softDelete = keyOperation(
@@ -243,15 +251,18 @@ const keySettings = {
   max_operations: int('Encryptions and signatures of one version, after which it makes no more; 0 for the default', { min: 0 }),
 } as const;
 
-const configure = keyOperation(
+const configure = askingOperation(
   'keys-config',
   'update',
   {
     about: 'Update settings of a key; omitted fields keep their values',
-    takes: { name: keyName, ...keySettings },
+    takes: { name: keyName, ...keySettings, unless_used_within: unlessUsedWithin },
     answers: data(keySchema),
   },
-  async (engine, { values }) => keyReply(await engine.configureKey(values.name, propertiesIn(keySettings, values))),
+  async (engine, { values }, { node }) => {
+    const check = unlessUsed(node, engine, values.unless_used_within);
+    return keyReply(await engine.configureKey(values.name, propertiesIn(keySettings, values), check));
+  },
 );
 
 const rotate = keyOperation(
@@ -266,16 +277,22 @@ const rotate = keyOperation(
     replyFor(managedKey, values, await engine.rotateKey(values.name, propertiesIn(managedKey, values))),
 );
 
-const trim = keyOperation(
+const trim = askingOperation(
   'keys-trim',
   'update',
   {
     about: 'Delete old versions permanently',
-    takes: { name: keyName, min_available_version: int('Oldest key version to keep', { required: true, min: 1 }) },
+    takes: {
+      name: keyName,
+      min_available_version: int('Oldest key version to keep', { required: true, min: 1 }),
+      unless_used_within: unlessUsedWithin,
+    },
     answers: data(keySchema),
   },
-  async (engine, { values }) =>
-    keyReply(await engine.trimKey(values.name, { minAvailableVersion: values.min_available_version })),
+  async (engine, { values }, { node }) => {
+    const check = unlessUsed(node, engine, values.unless_used_within);
+    return keyReply(await engine.trimKey(values.name, { minAvailableVersion: values.min_available_version }, check));
+  },
 );
 
 const keysConfigReply = ({ disableUpsert }: { readonly disableUpsert: boolean }): Reply =>

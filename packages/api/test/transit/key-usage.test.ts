@@ -132,4 +132,88 @@ describe('the uses of keys', () => {
     expect((await ask('GET', 'transit/keys/k/usage', undefined, { 'X-Service-Token': 's.wrong' })).status).to.equal(403);
     expect((await ask('POST', 'transit/keys/k/usage')).status).to.equal(405);
   });
+
+  describe('as evidence before versions are taken away', () => {
+    const refusal = /^unless_used_within: .*; nothing was changed$/;
+    const expectRefused = ({ status, body }: Answered, why: RegExp): void => {
+      expect(status, JSON.stringify(body)).to.equal(400);
+      expect(body.errors[0]).to.match(refusal).and.match(why);
+    };
+    /** Repeats a change until the versions have not been used for as long as it says. */
+    const untilUnused = async (change: () => Promise<Answered>): Promise<Answered> => {
+      for (;;) {
+        const answer = await change();
+        if (answer.status !== 400) return answer;
+        expectRefused(answer, /used within that time|uses are counted since/);
+      }
+    };
+    /** Makes a key with two versions, of which the first was used. */
+    const used = async (name: string): Promise<void> => {
+      await ask('POST', `transit/encrypt/${name}`, { plaintext });
+      await ask('POST', `transit/keys/${name}/rotate`);
+      await ask('POST', `transit/keys/${name}/config`, { deletion_allowed: true, min_encryption_version: 2 });
+    };
+    const keyOf = async (name: string) => (await ask('GET', `transit/keys/${name}`)).body.data;
+    before(() => record());
+
+    it('refuse a raised min_decryption_version with the numbers, and allow it when the version was not used', async () => {
+      await used('e1');
+      const raise = (within?: unknown): Promise<Answered> =>
+        ask('POST', 'transit/keys/e1/config', { min_decryption_version: 2, unless_used_within: within });
+      expectRefused(await raise('30d'), /used within that time: version 1 \(1 encryptions; last at \d{4}-/);
+      expect((await keyOf('e1')).min_decryption_version).to.equal(1);
+      const raised = await untilUnused(() => raise('1s'));
+      expect([raised.status, raised.body.data.min_decryption_version]).to.deep.equal([200, 2]);
+      // Nothing goes: the minimum is not raised.
+      for (const body of [{ min_decryption_version: 2 }, { min_decryption_version: 1 }, { exportable: true }])
+        expect((await ask('POST', 'transit/keys/e1/config', { ...body, unless_used_within: '30d' })).status).to.equal(200);
+    });
+
+    it('refuse a trim, also of versions that were used for the last time before they were refused', async () => {
+      await used('e2');
+      await ask('POST', 'transit/keys/e2/config', { min_decryption_version: 2 });
+      const trim = (within: string): Promise<Answered> =>
+        ask('POST', 'transit/keys/e2/trim', { min_available_version: 2, unless_used_within: within });
+      expectRefused(await trim('1h'), /version 1 \(1 encryptions/);
+      expect((await keyOf('e2')).min_available_version).to.equal(0);
+      expect((await untilUnused(() => trim('1s'))).body.data.min_available_version).to.equal(2);
+    });
+
+    it('refuse a deletion, whose query asks for it', async () => {
+      await used('e3');
+      expectRefused(await ask('DELETE', 'transit/keys/e3?unless_used_within=30d'), /version 1/);
+      expectRefused(await ask('DELETE', 'transit/keys/e3', { unless_used_within: '30d' }), /version 1/);
+      expect((await untilUnused(() => ask('DELETE', 'transit/keys/e3?unless_used_within=1s'))).status).to.equal(204);
+      expect((await ask('GET', 'transit/keys/e3')).status).to.equal(404);
+    });
+
+    it('are missing if counting began later', async () => {
+      await ask('POST', 'transit/keys/e4');
+      await ask('POST', 'transit/keys/e4/config', { deletion_allowed: true });
+      expectRefused(await ask('DELETE', 'transit/keys/e4?unless_used_within=30d'), /uses are counted since .* only/);
+      expect((await ask('DELETE', 'transit/keys/e4')).status).to.equal(204);
+    });
+
+    it('are not asked for a change that is refused anyway, nor for an unknown key', async () => {
+      await ask('POST', 'transit/keys/e5');
+      for (const [verb, path, body] of [
+        ['DELETE', 'transit/keys/e5?unless_used_within=30d'],
+        ['DELETE', 'transit/keys/unknown?unless_used_within=30d'],
+        ['POST', 'transit/keys/e5/trim', { min_available_version: 9, unless_used_within: '30d' }],
+        ['POST', 'transit/keys/e5/config', { min_decryption_version: 9, unless_used_within: '30d' }],
+      ] as const) {
+        const answer = await ask(verb, path, body);
+        expect(answer.status).to.equal(400);
+        expect(answer.body.errors[0]).not.to.match(refusal);
+      }
+    });
+
+    for (const bad of ['abc', '-1s', '', 'null', '0', '0.5s'])
+      it(`take a duration: ${JSON.stringify(bad)} in a query`, async () => {
+        await ask('POST', 'transit/keys/e6');
+        await ask('POST', 'transit/keys/e6/config', { deletion_allowed: true });
+        const { status } = await ask('DELETE', `transit/keys/e6?unless_used_within=${bad}`);
+        expect(status).to.equal(400);
+      });
+  });
 });

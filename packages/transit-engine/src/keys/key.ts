@@ -56,6 +56,12 @@ export interface KeyChange {
   readonly warnings: readonly string[];
 }
 
+/**
+ * Asked before versions are taken away; refuses by throwing. The change takes place only if the key has not changed since it was asked.
+ * @param goes - returns whether a version would go
+ */
+export type LossCheck = (key: StoredKey, goes: (version: number) => boolean) => Promise<void>;
+
 /** Shortest period of automatic rotation, in seconds: one hour. */
 export const autoRotatePeriodMinS = 3600;
 /** Version records that one trim deletes. The sweep deletes the rest, so that no transaction grows with history. */

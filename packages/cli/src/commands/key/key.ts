@@ -30,7 +30,23 @@ interface CreateOptions extends Mounted {
   readonly managedKeyName?: string;
 }
 
-interface ConfigOptions extends Mounted {
+/** Of commands that take versions away. */
+interface LossOptions {
+  readonly unlessUsedWithin: string;
+}
+
+/** Adds the option of commands that take versions away. */
+const lossOption = (command: Command): Command =>
+  command.option(
+    '--unless-used-within <duration>',
+    'refuse if a version that would go was used within this time, or if that is not known; 0 to not ask',
+    '30d',
+  );
+
+const unlessUsed = ({ unlessUsedWithin }: LossOptions) =>
+  unlessUsedWithin === '0' ? {} : { unless_used_within: unlessUsedWithin };
+
+interface ConfigOptions extends Mounted, LossOptions {
   readonly minDecryptionVersion?: number;
   readonly minEncryptionVersion?: number;
   readonly deletionAllowed?: string;
@@ -130,7 +146,7 @@ function changeCommands(key: Command, { serverAction }: Runner): void {
       }),
     );
 
-  mountOption(fieldOption(key.command('config')))
+  lossOption(mountOption(fieldOption(key.command('config'))))
     .description('change settings of a key; omitted settings keep their values')
     .argument('<name>', 'name of the key')
     .option('--min-decryption-version <version>', 'oldest key version allowed to decrypt and verify', wholeNumber)
@@ -156,31 +172,33 @@ function changeCommands(key: Command, { serverAction }: Runner): void {
       serverAction(async ({ client, output }, name: string, options: ConfigOptions) => {
         const config = configOf(options);
         if (Object.keys(config).length === 0) throw new StartError('no setting to change: use at least one option');
-        output.answer(await client.transit(options.mount).configureKey(name, config), options);
+        const mayTakeAway = config.min_decryption_version !== undefined || config.keep_decryption_versions !== undefined;
+        const asked = mayTakeAway ? { ...config, ...unlessUsed(options) } : config;
+        output.answer(await client.transit(options.mount).configureKey(name, asked), options);
       }),
     );
 
-  yesOption(mountOption(fieldOption(key.command('trim'))))
+  lossOption(yesOption(mountOption(fieldOption(key.command('trim')))))
     .description('permanently delete old key versions')
     .argument('<name>', 'name of the key')
     .argument('<version>', 'oldest key version to keep', wholeNumber)
     .action(
-      serverAction(async ({ client, output }, name: string, version: number, options: Mounted & { yes?: true }) => {
+      serverAction(async ({ client, output }, name: string, version: number, options: Mounted & LossOptions & { yes?: true }) => {
         await confirmLoss(
           `Delete the versions of the key ${name} below ${version}? Nothing that they encrypted can be decrypted again.`,
           options,
         );
-        output.answer(await client.transit(options.mount).trimKey(name, version), options);
+        output.answer(await client.transit(options.mount).trimKey(name, version, unlessUsed(options)), options);
       }),
     );
 
-  yesOption(mountOption(serverOptions(key.command('delete'))))
+  lossOption(yesOption(mountOption(serverOptions(key.command('delete')))))
     .description('delete a key; data encrypted with it can no longer be decrypted')
     .argument('<name>', 'name of the key')
     .action(
-      serverAction(async ({ client, output }, name: string, { mount, ...options }: Mounted & { yes?: true }) => {
+      serverAction(async ({ client, output }, name: string, { mount, ...options }: Mounted & LossOptions & { yes?: true }) => {
         await confirmLoss(`Delete the key ${name}? Nothing that it encrypted can be decrypted again.`, options);
-        output.done(await client.transit(mount).deleteKey(name), `Deleted key ${name}.`);
+        output.done(await client.transit(mount).deleteKey(name, unlessUsed(options)), `Deleted key ${name}.`);
       }),
     );
 }
