@@ -22,6 +22,8 @@ export interface AuditedRequest {
   /** Schema that declares the members of the request. */
   readonly schema: JsonSchema;
   readonly wrapTtlS: number;
+  /** Undefined if no policies were asked so far. */
+  readonly policyResults: PolicyResults | undefined;
   /** The node that forwarded the request; undefined when the caller sent it to this node. */
   readonly forwardedFrom: string | undefined;
 }
@@ -49,6 +51,8 @@ interface AuthFields {
   readonly shown: object;
   /** JSON text. */
   readonly metadata?: string;
+  /** How the policies decided before the request entry, and all these fields as JSON text. Most response entries have the same. */
+  readonly first: { readonly results: PolicyResults | undefined; readonly text: string };
 }
 
 /** How the policies of the caller decided. */
@@ -78,7 +82,7 @@ export function* requestFields(audited: AuditedRequest, hash: HashText): Steps<R
   };
   const hasData = data !== undefined && Object.keys(data).length > 0;
   return {
-    auth: principal === undefined || token === undefined ? { shown: {} } : yield* authOf(token, principal, hash),
+    auth: principal === undefined || token === undefined ? nobody : yield* authOf(token, principal, audited.policyResults, hash),
     request: jsonObject(request, hasData ? { data: yield* hashedRequest(data, audited.schema, hash) } : {}),
     ...(forwardedFrom !== undefined && { forwarded_from: JSON.stringify(forwardedFrom) }),
   };
@@ -100,7 +104,9 @@ const mountFields = ({ point, type, accessor, class: kind }: AuditedMount): obje
   ...(kind !== undefined && { mount_class: kind }),
 });
 
-function* authOf(token: string, { record }: Principal, hash: HashText): Steps<AuthFields> {
+const nobody: AuthFields = { shown: {}, first: { results: undefined, text: '{}' } };
+
+function* authOf(token: string, { record }: Principal, results: PolicyResults | undefined, hash: HashText): Steps<AuthFields> {
   const shown = {
     client_token: hash(token),
     ...(record.accessor !== '' && { accessor: hash(record.accessor) }),
@@ -112,10 +118,15 @@ function* authOf(token: string, { record }: Principal, hash: HashText): Steps<Au
     token_issue_time: new Date(record.createdMs).toISOString(),
     ...(record.usesLeft > 0 && { num_uses: record.usesLeft }),
   };
-  return { shown, ...(Object.keys(record.meta).length > 0 && { metadata: yield* hashedData(record.meta, hash) }) };
+  const fields = { shown, ...(Object.keys(record.meta).length > 0 && { metadata: yield* hashedData(record.meta, hash) }) };
+  return { ...fields, first: { results, text: authJson(fields, results, hash) } };
 }
 
-function authJson({ shown, metadata }: AuthFields, results: PolicyResults | undefined, hash: HashText): string {
+function authJson(
+  { shown, metadata }: Pick<AuthFields, 'shown' | 'metadata'>,
+  results: PolicyResults | undefined,
+  hash: HashText,
+): string {
   const decided = results && { policy_results: policyResultsJson(results, hash) };
   return jsonObject(shown, { ...(metadata !== undefined && { metadata }), ...decided });
 }
@@ -130,20 +141,14 @@ function policyResultsJson({ allowed, rules }: PolicyResults, hash: HashText): s
   });
 }
 
-/** What both entries of a request have beside its fields. */
-interface Decided {
+/** Returns the entry that is written before any work is done. @param time - RFC 3339 */
+export const requestEntry = ({ auth, ...fields }: RequestFields, time: string): string =>
+  jsonObject({ time, type: 'request' }, { auth: auth.first.text, ...fields });
+
+export interface AuditedResponse extends Pick<AuditedRequest, 'data' | 'mount' | 'policyResults'> {
+  readonly reply: Reply;
   /** RFC 3339. */
   readonly time: string;
-  /** Undefined if no policies were asked. */
-  readonly policyResults: PolicyResults | undefined;
-}
-
-/** Returns the entry that is written before any work is done. */
-export const requestEntry = ({ auth, ...fields }: RequestFields, { time, policyResults }: Decided, hash: HashText): string =>
-  jsonObject({ time, type: 'request' }, { auth: authJson(auth, policyResults, hash), ...fields });
-
-export interface AuditedResponse extends Pick<AuditedRequest, 'data' | 'mount'>, Decided {
-  readonly reply: Reply;
   /** Its `data` is what a caller once sent, so the names in it may be secrets. */
   readonly repeatsData: boolean;
   /** What refused the request; undefined if nothing did, or if the error message says it. */
@@ -179,7 +184,8 @@ async function entryOf(
   const { error, ...fields } = await runInSlices(replyFields(content, data, { hash, repeatsData }));
   const response = jsonObject({ status: reply.status, ...mountFields(mount) }, fields);
   const refusal = error !== undefined && { error, ...(refusedBy && { refused_by: refusedByJson(refusedBy, hash) }) };
-  const caller = authJson(auth, policyResults, hash);
+  const { first } = auth;
+  const caller = policyResults === first.results ? first.text : authJson(auth, policyResults, hash);
   return jsonObject({ time, type: 'response' }, { auth: caller, request, response, ...rest, ...refusal });
 }
 

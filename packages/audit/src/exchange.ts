@@ -47,7 +47,7 @@ export class Exchange {
   #principal: Principal | undefined;
   #data: object | undefined;
   #wrapTtlS = 0;
-  #grantedBy: readonly PolicyRule[] | undefined;
+  #policyResults: PolicyResults | undefined;
   #refusedBy: RefusedBy | undefined;
   /** The request entry is written with the response entry. */
   #isDeferred = false;
@@ -79,13 +79,15 @@ export class Exchange {
 
   /** @param rules - the rules of policies that allow the request */
   setGrantedBy(rules: readonly PolicyRule[]): void {
-    this.#grantedBy = rules;
+    this.#policyResults = { allowed: true, rules };
     this.#refusedBy = undefined;
   }
 
   /** @param refusedBy - what refuses the request; undefined if its error message says it */
   setRefusedBy(refusedBy: RefusedBy | undefined): void {
     this.#refusedBy = refusedBy;
+    const rules = refusedBy?.rules ?? this.#policyResults?.rules;
+    if (refusedBy !== undefined && rules !== undefined) this.#policyResults = { allowed: false, rules };
   }
 
   /**
@@ -128,14 +130,7 @@ export class Exchange {
     this.#begun = true;
     const time = new Date().toISOString();
     await this.#build(failure, () => this.#hashRequest());
-    const policyResults = this.#policyResults;
-    await this.#write('request', failure, ({ hash, fields }) => requestEntry(fields, { time, policyResults }, hash));
-  }
-
-  /** Undefined if no policies were asked. */
-  get #policyResults(): PolicyResults | undefined {
-    const rules = this.#refusedBy?.rules ?? this.#grantedBy;
-    return rules && { allowed: this.#refusedBy === undefined, rules };
+    await this.#write('request', failure, ({ fields }) => requestEntry(fields, time));
   }
 
   /** Long entries are built in slices, before the write and its time limit begin. */
@@ -155,6 +150,7 @@ export class Exchange {
     const audited = {
       ...{ id: this.#id, verb, path, mount: this.#mount, address, port, forwardedFrom, schema },
       ...{ token: this.#token, principal: this.#principal, data: this.#data, wrapTtlS: this.#wrapTtlS },
+      policyResults: this.#policyResults,
     };
     const requests = new Map<string, DeviceRequest>();
     for (const device of devices.names) {

@@ -2,14 +2,11 @@ import { bodyText, dataReply, Rendered, type Reply } from '@transitd/http';
 import { expect } from 'chai';
 import { responseEntry } from '../src/entry.ts';
 
+const nobody = { shown: {}, first: { results: undefined, text: '{}' } };
 const unrefused = { policyResults: undefined, refusedBy: undefined };
 const mount = { point: 'sys/', type: 'system' };
 const entryOf = (reply: Reply, hash = (text: string): string => `hash of ${text}`): Promise<string> =>
-  responseEntry(
-    { auth: { shown: {} }, request: '{}' },
-    { ...unrefused, reply, data: {}, mount, time: '', repeatsData: false },
-    hash,
-  );
+  responseEntry({ auth: nobody, request: '{}' }, { ...unrefused, reply, data: {}, mount, time: '', repeatsData: false }, hash);
 
 describe('the entry of a response', () => {
   const auth = { client_token: 't', display_name: 'd', policies: ['p'], token_policies: ['p'], token_type: 'service' };
