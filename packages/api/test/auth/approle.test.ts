@@ -80,6 +80,8 @@ describe('an AppRole login', () => {
     expect(await refusal(enter(secretId))).to.equal('none');
     clock.now += 1;
     expect(await refusal(enter(secretId))).to.equal(invalid);
+    const refused: unknown = await enter(secretId).catch((error: unknown) => error);
+    expect(refused).to.have.deep.property('refusedBy', { constraint: 'secret_id_ttl' });
     await swept();
     expect((await records('access/login/')).filter(({ path }) => path.includes('/secret'))).to.deep.equal([]);
   });

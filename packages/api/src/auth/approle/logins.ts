@@ -236,8 +236,9 @@ export class AppRoles implements OpenedMethod {
       await this.#equalizeReads(mount, key, secretId);
       throw wrongPair(secretId, 'role_id');
     }
-    const secret = role.value.bindSecretId ? await this.#findSecret(mount, role, name, { secretId }) : undefined;
-    if (role.value.bindSecretId && secret === undefined) throw wrongPair(secretId, 'secret_id');
+    const secret = role.value.bindSecretId ? await this.#storedSecret(mount, name, { secretId }) : undefined;
+    const fault = role.value.bindSecretId ? this.#faultOf(secret, role.value) : undefined;
+    if (fault !== undefined) throw wrongPair(secretId, fault);
     const { secretIdBoundCidrs, token } = role.value;
     for (const [constraint, cidrs] of [
       ['secret_id_bound_cidrs', secretIdBoundCidrs],
@@ -287,9 +288,14 @@ export class AppRoles implements OpenedMethod {
     secretName: SecretIdName,
   ): Promise<Stored<SecretId> | undefined> {
     const found = await this.#storedSecret(mount, name, secretName);
-    if (found === undefined) return undefined;
-    const { roleKey, expiresMs } = found.value;
-    return roleKey === role.value.key && (expiresMs === 0 || this.#clock.utcMs() < expiresMs) ? found : undefined;
+    return this.#faultOf(found, role.value) === undefined ? found : undefined;
+  }
+
+  /** Returns why a secret id is not valid for a role, for the audit log; undefined if it is valid. */
+  #faultOf(found: Stored<SecretId> | undefined, { key }: AppRole): 'secret_id' | 'secret_id_ttl' | undefined {
+    if (found?.value.roleKey !== key) return 'secret_id';
+    const { expiresMs } = found.value;
+    return expiresMs === 0 || this.#clock.utcMs() < expiresMs ? undefined : 'secret_id_ttl';
   }
 
   /** Reads a secret id, valid or not. */
