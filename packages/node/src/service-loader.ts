@@ -6,8 +6,8 @@ import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
 import type { OpenedSeal } from '@transitd/seals';
 import type { SecondaryConfirmation } from '@transitd/transit-engine';
 import type { NodeClock } from './clock/node-clock.ts';
-import { kubernetes } from './kubernetes.ts';
 import { keySources } from './providers/key-sources.ts';
+import { kubernetes } from './providers/kubernetes.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { timedStore } from './storage/timed-store.ts';
 import type { UseCounter } from './usage/counted-uses.ts';
@@ -96,9 +96,11 @@ export class ServiceLoader {
     };
     try {
       const store = timedStore(barrier.store, (operation, ms) => observer.barrier(operation, ms));
+      const ofKubernetes = kubernetes({ log });
       const services = await loadServices(store, {
         ...{ config, clock, disputes: clock, authMethods, sealRandom: opened.random, secondaries, uses },
-        keySources: keySources({ files: config.jwks_files, log, podFile: kubernetes().podFile }),
+        keySources: keySources({ files: config.jwks_files, log, podFile: ofKubernetes.podFile }),
+        kubernetes: ofKubernetes,
         tracer: observer.tracer,
         onFailure: fail,
       });

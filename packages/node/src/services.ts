@@ -3,6 +3,7 @@ import {
   type ClockDisputes,
   closeAccess,
   type KeySources,
+  type Kubernetes,
   type MethodType,
   openAccess,
   type TokenLimits,
@@ -12,7 +13,6 @@ import type { Config } from '@transitd/configuration';
 import type { RecordClock, Tracer } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import { divideThreadPool, type RandomSource, type SecondaryConfirmation, type UseObserver } from '@transitd/transit-engine';
-import { kubernetes } from './kubernetes.ts';
 import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
 import { MountedEngines } from './mounts/mounted-engines.ts';
 import type { UseCounter } from './usage/counted-uses.ts';
@@ -44,8 +44,9 @@ interface ServiceOptions {
   readonly tracer: Tracer | undefined;
   /** Absent in a gateway, in which nobody logs in. */
   readonly authMethods?: readonly MethodType[];
-  /** Absent in a gateway. */
+  /** Absent in a gateway, like `kubernetes`. */
   readonly keySources?: KeySources;
+  readonly kubernetes?: Kubernetes;
   readonly sealRandom: RandomSource | undefined;
   /** Absent in a gateway, which makes no keys. */
   readonly secondaries?: SecondaryConfirmation;
@@ -66,6 +67,7 @@ export async function loadServices(store: Store, options: ServiceOptions): Promi
     tracer,
     authMethods = [],
     keySources: sources,
+    kubernetes,
     sealRandom,
     secondaries,
     uses,
@@ -93,8 +95,8 @@ export async function loadServices(store: Store, options: ServiceOptions): Promi
       clock,
       clockDisputes: disputes,
       limits: tokenLimits(config),
-      kubernetes: kubernetes(),
       ...(sources && { sources }),
+      ...(kubernetes && { kubernetes }),
       methods: authMethods,
       threads: servingThreads(config),
     }),

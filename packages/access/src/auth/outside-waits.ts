@@ -1,30 +1,39 @@
 import { AccessError } from '../values/errors.ts';
 
 /**
- * Maximum number of logins that wait for servers outside the cluster, of all methods and for one server. Servers that hang block only their
- * own logins: both are below the limit on all logins, which is 64 by default.
+ * Maximum number of logins that wait for servers outside the cluster: of all methods, for one server, and of one caller for one server.
+ * Servers that hang block only their own logins: all are below the limit on all logins, which is 64 by default.
  */
-const [waitsMax, serverWaitsMax] = [48, 16];
+const [waitsMax, serverWaitsMax, callerWaitsMax] = [48, 16, 8];
+
+/** What a login waits for. */
+export interface OutsideWait {
+  /** Name of the server. */
+  readonly server: string;
+  /** Group of the caller's address. Absent if one answer of the server serves all callers. */
+  readonly caller?: string;
+}
 
 /** The logins that wait for a server outside the cluster. All methods share the places. */
 export class OutsideWaits {
-  /** For each of them, the name of its server. */
-  readonly #waiting: string[] = [];
+  readonly #waiting = new Set<OutsideWait>();
 
   /**
    * Runs what waits for a server.
    * @param busy - message of the refusal
    * @throws AccessError `busy_logins`; whatever `wait` throws
    */
-  async run<T>(server: string, busy: string, wait: () => Promise<T>): Promise<T> {
-    const waiting = this.#waiting;
-    if (waiting.length >= waitsMax || waiting.filter((one) => one === server).length >= serverWaitsMax)
+  async run<T>({ server, caller }: OutsideWait, busy: string, wait: () => Promise<T>): Promise<T> {
+    const own: OutsideWait = { server, ...(caller !== undefined && { caller }) };
+    const forServer = [...this.#waiting].filter((one) => one.server === server);
+    const ofCaller = caller === undefined ? [] : forServer.filter((one) => one.caller === caller);
+    if (this.#waiting.size >= waitsMax || forServer.length >= serverWaitsMax || ofCaller.length >= callerWaitsMax)
       throw new AccessError('busy_logins', busy);
-    waiting.push(server);
+    this.#waiting.add(own);
     try {
       return await wait();
     } finally {
-      waiting.splice(waiting.indexOf(server), 1);
+      this.#waiting.delete(own);
     }
   }
 }

@@ -460,27 +460,34 @@ describe('kubernetes logins', () => {
       }
     });
 
-    it('waits for a slow API server only with 16 others of its method, and does not stop those of another', async () => {
-      await at.ask('POST sys/auth/k2', { body: { type: 'kubernetes' } });
-      await at.ask('POST auth/k2/config', { body: { ...config, kubernetes_host: 'https://fast.example' } });
-      await at.ask('POST auth/k2/role/web', { body: role });
-      const jwt = await cluster.issue();
-      const { promise: released, resolve: release } = Promise.withResolvers<void>();
-      answer = async (...asked) => {
-        if (cluster.asked.at(-1)?.url.includes('api.example') === true) await released;
-        return cluster.review(...asked);
-      };
-      const from = (address: string) => ({ 'X-Forwarded-For': address });
-      const slow = Array.from({ length: 20 }, (_, index) => login(jwt, {}, from(`10.0.0.${index + 1}`)));
-      const first = await Promise.race(slow);
-      expect(ends(first)).to.deep.equal([503, 'too many logins wait for the Kubernetes API server']);
-      const fast = await at.ask('POST auth/k2/login', { token: null, body: { role: 'web', jwt } });
-      expect(fast.status).to.equal(200);
-      release();
-      const ended = (await Promise.all(slow)).map(({ status }) => status);
-      expect(ended.filter((status) => status === 200)).to.have.length(16);
-      expect((await login(jwt)).status, 'the places are free again').to.equal(200);
-    });
+    for (const [callers, addressOf, places] of [
+      ['many addresses', (index: number) => `10.0.0.${index}`, 16],
+      ['one address', () => '10.0.0.1', 8],
+    ] as const)
+      it(`waits for a slow API server only with ${places - 1} others from ${callers}, and stops no other callers`, async () => {
+        await at.ask('POST sys/auth/k2', { body: { type: 'kubernetes' } });
+        await at.ask('POST auth/k2/config', { body: { ...config, kubernetes_host: 'https://fast.example' } });
+        await at.ask('POST auth/k2/role/web', { body: role });
+        const jwt = await cluster.issue();
+        const { promise: released, resolve: release } = Promise.withResolvers<void>();
+        answer = async (...asked) => {
+          if (cluster.asked.at(-1)?.url.includes('api.example') === true) await released;
+          return cluster.review(...asked);
+        };
+        const slow = Array.from({ length: 20 }, (_, index) => login(jwt, {}, { 'X-Forwarded-For': addressOf(index) }));
+        const first = await Promise.race(slow);
+        expect(ends(first)).to.deep.equal([503, 'too many logins wait for the Kubernetes API server']);
+        const body = { role: 'web', jwt };
+        const headers = { 'X-Forwarded-For': addressOf(1) };
+        expect((await at.ask('POST auth/k2/login', { token: null, body, headers })).status, 'another method').to.equal(200);
+        const other = places === 8 ? login(jwt, {}, { 'X-Forwarded-For': '10.0.1.1' }) : undefined;
+        if (other) while (cluster.asked.length < places + 2) await new Promise(setImmediate);
+        release();
+        const ended = (await Promise.all(slow)).map(({ status }) => status);
+        expect(ended.filter((status) => status === 200)).to.have.length(places);
+        expect((await other)?.status ?? 200, 'another caller').to.equal(200);
+        expect((await login(jwt)).status, 'the places are free again').to.equal(200);
+      });
   });
 
   describe('a login with keys in the configuration', () => {

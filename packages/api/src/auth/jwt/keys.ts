@@ -97,7 +97,7 @@ export class JwtKeys {
 
   async #waitFor(source: FetchedKeys, keys: JSONWebKeySet | Promise<JSONWebKeySet>): Promise<JSONWebKeySet> {
     if (!(keys instanceof Promise)) return keys;
-    return this.#waits.run(nameOf(source), 'too many logins wait for the keys that verify tokens', () => keys);
+    return this.#waits.run({ server: nameOf(source) }, 'too many logins wait for the keys that verify tokens', () => keys);
   }
 
   #providerOf(source: FetchedKeys): ProviderKeys {

@@ -25,7 +25,7 @@ import {
   type TokenSettings,
   type TokenSettingsChange,
 } from '@transitd/access';
-import { type RecordClock, withinCidrs } from '@transitd/process';
+import { callerGroup, type RecordClock, withinCidrs } from '@transitd/process';
 import {
   type AccountClaims,
   checkClaims,
@@ -166,7 +166,11 @@ export class KubernetesLogins implements OpenedMethod {
     const claims = await this.#claims(config.value, role.value, jwt);
     checkAccount(role.value, claims.account);
     const review = (): Promise<void> => this.#review(config.value, role.value, jwt, claims);
-    await this.#waits.run(mount.id, 'too many logins wait for the Kubernetes API server', review);
+    await this.#waits.run(
+      { server: mount.id, caller: callerGroup(address) },
+      'too many logins wait for the Kubernetes API server',
+      review,
+    );
     const { namespace, name: account, uid } = claims.account;
     const granted = await this.#registry.issue({
       mount,
