@@ -1,5 +1,6 @@
 // @live
 import { expect } from 'chai';
+import { until } from '../cluster/harness/until.ts';
 import { base64, processMs, Workbench } from '../process/live-server.ts';
 import { runBlocks, shellBlocks } from './page.ts';
 
@@ -33,6 +34,38 @@ describe('the rotation of a key in docs/api.md', function () {
     expect(key.at('data')).to.include({ latest_version: 2, min_available_version: 2, min_decryption_version: 2 });
     expect(key.at('data')).to.include({ keep_encryption_versions: 1, keep_decryption_versions: 6, trim_after: 7_776_000 });
     expect((await server.call('POST', 'transit/decrypt/orders', { ciphertext: rows[0]?.ciphertext })).status).to.equal(400);
+  });
+
+  it('destroys version 1 only once it is proved to be unused', async () => {
+    const server = await bench.start({ dataDir: bench.folder() });
+    await server.call('POST', 'transit/keys/orders');
+    const made = await server.call('POST', 'transit/encrypt/orders', { plaintext: base64('x') });
+    const ciphertext = made.string('data.ciphertext');
+    const files = { 'rows.jsonl': `${JSON.stringify({ id: 1, ciphertext })}\n` };
+    const env = { TRANSITD_ADDR: server.url, TRANSITD_TOKEN: server.rootToken };
+    const run = (wanted: (block: string) => boolean, replace: Readonly<Record<string, string>> = {}) =>
+      runBlocks(blocks.filter(wanted), { replace, files, env });
+    const retires = (block: string): boolean => block.includes('--unless-used-within');
+    const decrypts = async (): Promise<number> => (await server.call('POST', 'transit/decrypt/orders', { ciphertext })).status;
+
+    const before = await run((block) => !retires(block) && !block.includes('--trim-after'));
+    expect(before.code, before.stdout + before.stderr).to.equal(0);
+    expect(await decrypts(), 'a reader that was forgotten').to.equal(200);
+    const refused = await run(retires);
+    expect(refused.code).not.to.equal(0);
+    expect(refused.stderr).to.match(/unless_used_within: .*version 1/);
+    expect(await decrypts()).to.equal(200);
+    let last = refused;
+    await until(
+      'version 1 has not been used for a second',
+      async () => {
+        last = await run(retires, { '--unless-used-within 30d': '--unless-used-within 1s' });
+        return last.code === 0;
+      },
+      { explain: () => last.stderr },
+    );
+    expect((await server.call('GET', 'transit/keys/orders')).at('data.min_available_version')).to.equal(2);
+    expect(await decrypts()).to.equal(400);
   });
 
   it('has a check that fails while a ciphertext is old', async () => {

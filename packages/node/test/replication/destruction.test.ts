@@ -50,6 +50,23 @@ describe('versions of keys that are due to be deleted', () => {
     expect(await oldestAfterRound(again)).to.equal(2);
   });
 
+  it('are kept for a day after a cluster begins a replication set, and again after a restore of it', async () => {
+    const site = await Site.open(folder, 'east', { clocks });
+    sites.push(site);
+    await site.replication.enablePrimary();
+    await makeKey(site);
+    const archive = await site.backup();
+    laterMs += 2 * hourS * 1000;
+    expect(await oldestAfterRound(site)).to.equal(0);
+    laterMs += pauseMs;
+    expect(await oldestAfterRound(site)).to.equal(2);
+    await site.restore(archive);
+    await until(() => site.node.active && site.node.services !== undefined);
+    expect(await oldestAfterRound(site)).to.equal(0);
+    laterMs += pauseMs;
+    expect(await oldestAfterRound(site)).to.equal(2);
+  });
+
   it('are kept by a secondary, and for a day after its promotion', async () => {
     const [east, west] = [await Site.open(folder, 'east', { clocks }), await Site.open(folder, 'west', { clocks })];
     sites.push(east, west);
