@@ -10,6 +10,8 @@ export interface Key {
   readonly derived: boolean;
   readonly deletion_allowed: boolean;
   readonly soft_deleted: boolean;
+  /** Absent unless the key will be deleted permanently. */
+  readonly scheduled_deletion?: { readonly due_time: string };
   /** By version; absent if there are none. */
   readonly disabled_versions?: Readonly<Record<string, { readonly reason: string; readonly time: string }>>;
   readonly exportable: boolean;
@@ -195,7 +197,12 @@ export class TransitCalls {
     return this.#send('DELETE', this.#at('keys', name, 'soft-delete'));
   }
 
-  /** Lets a soft-deleted key be used again. */
+  /** Soft-deletes a key, and deletes it permanently later. @param after - such as `30d` */
+  scheduleDeletion(name: string, after: string): Promise<Envelope<Key>> {
+    return this.#send('POST', this.#at('keys', name, 'schedule-deletion'), { after });
+  }
+
+  /** Lets a soft-deleted key be used again, and cancels its scheduled deletion. */
   restoreDeletedKey(name: string): Promise<Envelope<Key>> {
     return this.#send('POST', this.#at('keys', name, 'soft-delete-restore'));
   }

@@ -95,16 +95,18 @@ describe('the preview of a change of a key', () => {
   });
 
   it('knows a key that is soft-deleted, and disabled versions with their reasons', () => {
-    const { isSoftDeleted, disabled } = keyIn({
+    const { isSoftDeleted, deletionDueMs, disabled } = keyIn({
       soft_deleted: true,
+      scheduled_deletion: { due_time: '2026-01-02T03:04:05.006Z' },
       disabled_versions: { 2: { reason: 'leaked', time: '' }, 3: null },
     });
     expect(isSoftDeleted).to.equal(true);
+    expect(deletionDueMs).to.equal(Date.parse('2026-01-02T03:04:05.006Z'));
     expect([...disabled]).to.deep.equal([
       [2, 'leaked'],
       [3, ''],
     ]);
-    expect(keyIn({})).to.deep.include({ isSoftDeleted: false, disabled: new Map() });
+    expect(keyIn({})).to.deep.include({ isSoftDeleted: false, deletionDueMs: undefined, disabled: new Map() });
   });
 
   it('follows the use of each version', () => {

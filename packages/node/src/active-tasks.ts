@@ -14,11 +14,11 @@ import type { Services } from './services.ts';
 const sweepLimit = 500;
 /** Maximum number of records whose dates one round corrects; each is a log entry. */
 const correctionLimit = 5000;
-/** Maximum number of keys of a mount that one round rotates, or deletes old versions of. */
+/** Maximum number of keys of a mount that one round rotates, deletes, or deletes old versions of. */
 const keyLimit = 1000;
 
 /**
- * Runs one round of the active node's tasks: rotates the barrier key and keys that are due, and deletes invalid tokens, versions of keys
+ * Runs one round of the active node's tasks: rotates the barrier key and keys that are due, and deletes invalid tokens, keys and versions
  * that are due, and the records of deleted keys and removed mounts. A task that fails is logged and retried in the next round; the other
  * tasks still run.
  */
@@ -89,6 +89,12 @@ export async function runActiveTasks(
         failed,
         'could not delete versions of keys that are due, such as this one; they are tried again, at least each hour',
       );
+    });
+    await attempt('delete keys that are due', async () => {
+      const mayDestroy = await destruction(barrier.store, records, clock);
+      if (!mayDestroy()) return;
+      const { failed } = await engine.deleteDue(keyLimit, mayDestroy, recordedChange('delete', mount, services, { log, audit }));
+      warnOfFailed(mount, failed, 'could not delete keys whose scheduled deletion is due, such as this one');
     });
     await attempt('delete the records of deleted keys', () => engine.sweep(sweepLimit));
     // Generating the key takes seconds, so it is created before the first request for it.

@@ -13,11 +13,27 @@ export interface Journal {
   readonly audit: AuditWriter;
 }
 
-/** The operations on a key that a node carries out by itself: the member of the answer that has the resulting version, and the log line. */
+interface OwnChange {
+  readonly verb: 'POST' | 'DELETE';
+  /** The path below that of the key. */
+  readonly below: string;
+  /** The member of the answer that has the resulting version; absent for an answer without content. */
+  readonly member?: string;
+  /** The line of the log. */
+  readonly done: string;
+}
+
+/** The operations on a key that a node carries out by itself. */
 const changes = {
-  rotate: { member: 'latest_version', done: 'rotated a key that was due' },
-  trim: { member: 'min_available_version', done: 'deleted versions of a key that were due by trim_after' },
-} as const;
+  rotate: { verb: 'POST', below: '/rotate', member: 'latest_version', done: 'rotated a key that was due' },
+  trim: {
+    verb: 'POST',
+    below: '/trim',
+    member: 'min_available_version',
+    done: 'deleted versions of a key that were due by trim_after',
+  },
+  delete: { verb: 'DELETE', below: '', done: 'deleted a key whose scheduled deletion was due' },
+} as const satisfies Readonly<Record<string, OwnChange>>;
 
 /**
  * Logs and audits changes that the keys of a mount are due for. The entries are those of a request for the operation, without a caller and
@@ -26,13 +42,13 @@ const changes = {
 export const recordedChange =
   (operation: keyof typeof changes, mount: Mount, { auditKey }: Pick<Services, 'auditKey'>, { log, audit }: Journal): DueChange =>
   async (name, change) => {
-    const { member, done } = changes[operation];
+    const { verb, below, member, done }: OwnChange = changes[operation];
     const exchange = new Exchange({
       devices: audit,
       auditKey,
       mount: async () => ({ point: `${mount.path}/`, type: mount.type, class: 'secret', accessor: accessorOf(mount) }),
-      verb: 'POST',
-      path: `${mount.path}/keys/${name}/${operation}`,
+      verb,
+      path: `${mount.path}/keys/${name}${below}`,
       address: '',
       port: undefined,
       forwardedFrom: undefined,
@@ -47,7 +63,9 @@ export const recordedChange =
     await exchange.end(
       version === undefined
         ? { status: 409, errors: ['the key is not due any more'] }
-        : { status: 200, json: { [member]: version } },
+        : member === undefined
+          ? { status: 204 }
+          : { status: 200, json: { [member]: version } },
     );
     return version;
   };

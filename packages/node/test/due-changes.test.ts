@@ -133,4 +133,24 @@ describe('an automatic change of a key', () => {
     await trimRound(() => Promise.reject(new Error('too large')));
     expect(linesAbout('could not delete versions')[0]).to.deep.include({ key: 'orders', reason: 'too large' });
   });
+
+  it('that deletes it is audited as its deletion, and logged with its name', async () => {
+    const engine = node.services?.mounts.engines.get('team/a');
+    if (engine === undefined) throw new Error('not mounted');
+    const deleteRound = async (remove: () => Promise<number | undefined>): Promise<void> => {
+      engine.deleteDue = async (_, __, around = (_name, run) => run()) =>
+        around('orders', remove).then(
+          () => ({ done: 1, failed: [] }),
+          (error: unknown) => ({ done: 0, failed: [{ name: 'orders', error }] }),
+        );
+      await trimRound(async () => undefined);
+    };
+    await deleteRound(async () => 3);
+    const [request, response] = entries.slice(-2);
+    expect(request?.request).to.deep.include({ operation: 'delete', path: 'team/a/keys/orders', data: { automatic: true } });
+    expect(response?.response).to.deep.include({ status: 204 });
+    expect(linesAbout('deleted a key whose scheduled deletion was due')[0]).to.deep.include({ mount: 'team/a', key: 'orders' });
+    await deleteRound(() => Promise.reject(new Error('not allowed')));
+    expect(linesAbout('could not delete keys')[0]).to.deep.include({ key: 'orders', reason: 'not allowed' });
+  });
 });

@@ -3,7 +3,7 @@ import type { Store, Transaction } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
 import { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 import { ChangeQueue } from './keys/change-queue.ts';
-import { changeDue, type DueChange, type DuePauses, type DueRound, isRotationDue, isTrimDue } from './keys/due.ts';
+import { changeDue, type DueChange, type DuePauses, type DueRound, isDeletionDue, isRotationDue, isTrimDue } from './keys/due.ts';
 import {
   type CreateKeyRequest,
   checkMayUpdate,
@@ -25,7 +25,9 @@ import {
   type DisableVersionRequest,
   disableVersion,
   enableVersion,
+  endSchedule,
   restoreDeleted,
+  scheduleDeletion,
   softDelete,
 } from './keys/key-availability.ts';
 import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
@@ -128,6 +130,7 @@ export class TransitEngine {
   #sweepCursor = '';
   #rotationPauses: DuePauses = new Map();
   #trimPauses: DuePauses = new Map();
+  #deletionPauses: DuePauses = new Map();
 
   constructor(options: TransitEngineOptions) {
     const { store, mountId, ciphertextPrefix = 'svc', clock, caches = engineCaches() } = options;
@@ -264,7 +267,16 @@ export class TransitEngine {
     return this.#change(name, notFound(name), (key) => softDelete(this.#paths, key));
   }
 
-  /** Lets a soft-deleted key be used again. @throws TransitError `key_not_found` */
+  /**
+   * Soft-deletes a key, and lets {@link deleteDue} delete it when the time has passed.
+   * @param afterS - seconds: 7 to 90 days
+   * @throws TransitError `key_not_found`, `invalid_request`, `deletion_not_allowed`
+   */
+  scheduleDeletion(name: string, afterS: number): Promise<KeyAnswer> {
+    return this.#change(name, notFound(name), (key) => scheduleDeletion(this.#paths, key, afterS, this.#clock.utcMs()));
+  }
+
+  /** Lets a soft-deleted key be used again, and ends its schedule. @throws TransitError `key_not_found` */
   restoreDeletedKey(name: string): Promise<KeyAnswer> {
     return this.#change(name, notFound(name), (key) => restoreDeleted(this.#paths, key));
   }
@@ -341,6 +353,20 @@ export class TransitEngine {
       return (await around(place.name, () => this.#trimAsDue(place, mayDestroy))) !== undefined;
     });
     this.#trimPauses = pauses;
+    return round;
+  }
+
+  /**
+   * Deletes the keys whose scheduled deletion is due by both clocks. As {@link trimDue}; a key that may not be deleted any more fails once,
+   * loses its schedule and stays soft-deleted.
+   */
+  async deleteDue(limit: number, mayDestroy: () => boolean, around: DueChange = (_, remove) => remove()): Promise<DueRound> {
+    const from = { store: this.#store, index: this.#paths.deletions, nowMs: this.#clock.dueMs() };
+    const { pauses, ...round } = await changeDue(from, limit, this.#deletionPauses, async (place) => {
+      if (!isDeletionDue(await this.#keys.key(place.name), place) || !mayDestroy()) return false;
+      return (await around(place.name, () => this.#deleteAsDue(place, mayDestroy))) !== undefined;
+    });
+    this.#deletionPauses = pauses;
     return round;
   }
 
@@ -499,6 +525,20 @@ export class TransitEngine {
     });
   }
 
+  /** Returns the last version of the deleted key; undefined if nothing was deleted. @throws TransitError `deletion_not_allowed` */
+  #deleteAsDue(place: DuePlace, mayDestroy: () => boolean): Promise<number | undefined> {
+    return this.#changes.exclusively(place.name, async () => {
+      const key = await this.#keys.key(place.name);
+      // A restore of the cluster that is applied after this question conflicts, as in a removal of versions.
+      if (!isDeletionDue(key, place) || !mayDestroy()) return undefined;
+      const { latestVersion, deletionAllowed } = key.record;
+      const transaction = deletionAllowed ? deleteKey(this.#paths, key) : endSchedule(this.#paths, key).transaction;
+      const isWritten = transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined;
+      if (isWritten && !deletionAllowed) throw new TransitError('deletion_not_allowed', scheduleEnded);
+      return isWritten ? latestVersion : undefined;
+    });
+  }
+
   /** Returns undefined if the key was deleted in the meantime. */
   async #newestView(name: string): Promise<KeyView | undefined> {
     const key = await this.#keys.key(name);
@@ -506,6 +546,7 @@ export class TransitEngine {
   }
 }
 
+const scheduleEnded = 'its deletion_allowed is false: the schedule ended, and the key stays soft-deleted';
 const notFound = (name: string): string => `no existing key named ${name} could be found`;
 
 /** The write itself is the signal; its value is not read. */

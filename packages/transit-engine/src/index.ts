@@ -8,7 +8,7 @@ export { keptVersionsMax } from './keys/aging.ts';
 export { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 export type { DueChange, DueRound } from './keys/due.ts';
 export type { CreateKeyRequest, LossCheck } from './keys/key.ts';
-export { type DisableVersionRequest, reasonCharsMax } from './keys/key-availability.ts';
+export { type DisableVersionRequest, deletionAfterSMax, deletionAfterSMin, reasonCharsMax } from './keys/key-availability.ts';
 export type { ConfigureKeyRequest } from './keys/key-config.ts';
 export type { Confirmation, SecondaryConfirmation } from './keys/key-confirmations.ts';
 export type { ListRequest, LongList } from './keys/key-names.ts';

@@ -44,6 +44,10 @@ const shownKey = shown<KeyView>({
   'convergent_encryption_version?': [integer, (key) => key.convergentEncryptionVersion],
   deletion_allowed: [boolean, (key) => key.deletionAllowed],
   soft_deleted: [boolean, (key) => key.softDeleted === true],
+  'scheduled_deletion?': [
+    object({ due_time: time }),
+    ({ scheduledDeletionMs: dueMs }) => (dueMs === undefined ? undefined : { due_time: new Date(dueMs).toISOString() }),
+  ],
   'disabled_versions?': [
     { ...map(disabled.schema), description: 'Disabled versions, by version number' },
     ({ disabledVersions: versions }) => versions && mapValues(versions, disabled.json),

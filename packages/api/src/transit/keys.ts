@@ -17,6 +17,8 @@ import {
 import {
   cmacBytesMin,
   defaultKeyType,
+  deletionAfterSMax,
+  deletionAfterSMin,
   isKeyName,
   type KeyAnswer,
   keptVersionsMax,
@@ -187,10 +189,32 @@ const softDelete = keyOperation(
   async (engine, { values }) => keyReply(await engine.softDeleteKey(values.name)),
 );
 
+const scheduleDeletion = keyOperation(
+  'keys-schedule-deletion',
+  'update',
+  {
+    about: 'Soft-delete a key whose `deletion_allowed` is true, and delete it permanently later',
+    takes: {
+      name: keyName,
+      after: duration('Time until the deletion: 7 to 90 days', {
+        required: true,
+        min: deletionAfterSMin,
+        max: deletionAfterSMax,
+      }),
+    },
+    answers: data(keySchema),
+  },
+  async (engine, { values: { name, after = 0 } }) => keyReply(await engine.scheduleDeletion(name, after)),
+);
+
 const restoreDeleted = keyOperation(
   'keys-soft-delete-restore',
   'update',
-  { about: 'Let a soft-deleted key be used again', takes: { name: keyName }, answers: data(keySchema) },
+  {
+    about: 'Let a soft-deleted key be used again, and cancel its scheduled deletion',
+    takes: { name: keyName },
+    answers: data(keySchema),
+  },
   async (engine, { values }) => keyReply(await engine.restoreDeletedKey(values.name)),
 );
 
@@ -352,6 +376,7 @@ export const transitKeyRoutes: readonly Route[] = [
     operations: { POST: create, GET: inGateway(read), DELETE: remove },
   },
   { path: 'keys/:name/soft-delete', accepts: namesKey, operations: { DELETE: softDelete } },
+  { path: 'keys/:name/schedule-deletion', accepts: namesKey, operations: { POST: scheduleDeletion } },
   { path: 'keys/:name/soft-delete-restore', accepts: namesKey, operations: { POST: restoreDeleted } },
   { path: 'keys/:name/versions/:version/disable', accepts: namesVersion, operations: { POST: disableVersion } },
   { path: 'keys/:name/versions/:version/enable', accepts: namesVersion, operations: { POST: enableVersion } },

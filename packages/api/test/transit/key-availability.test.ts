@@ -94,6 +94,21 @@ describe('keys and versions out of use', () => {
     expect((await at.ask('GET transit/keys/k')).body.data).not.to.have.property('disabled_versions');
   });
 
+  it('a deletion is scheduled in days, shown with its due time, and cancelled by a restore', async () => {
+    const schedule = (after: unknown) => at.ask('POST transit/keys/k/schedule-deletion', { body: { after } });
+    expect((await schedule('7d')).body.errors[0]).to.match(/deletion is not allowed for this key/);
+    await at.ask('POST transit/keys/k/config', { body: { deletion_allowed: true } });
+    for (const after of [undefined, '6d', '91d', 0, 'soon']) expect((await schedule(after)).status, `${after}`).to.equal(400);
+    const { status, body } = await schedule('7d');
+    expect(status).to.equal(200);
+    expect(body.data).to.include({ soft_deleted: true });
+    const untilDueMs = Date.parse(body.data.scheduled_deletion.due_time) - Date.now();
+    expect(Math.abs(untilDueMs - 7 * 86_400_000)).to.be.below(60_000);
+    expect((await at.ask('POST transit/encrypt/k', { body: { plaintext } })).body).to.deep.equal(refused);
+    const { data } = (await at.ask('POST transit/keys/k/soft-delete-restore')).body;
+    expect(data).to.include({ soft_deleted: false }).and.not.to.have.property('scheduled_deletion');
+  });
+
   it('each change needs its own right', async () => {
     const policy = `
       path "transit/keys/k/soft-delete" { capabilities = ["update"] }
@@ -106,6 +121,7 @@ describe('keys and versions out of use', () => {
       'POST transit/keys/k/soft-delete-restore',
       'POST transit/keys/k/versions/1/disable',
       'POST transit/keys/k/versions/1/enable',
+      'POST transit/keys/k/schedule-deletion',
     ])
       expect((await at.ask(line, { token: auth.client_token })).status, line).to.equal(403);
   });

@@ -3,6 +3,7 @@ import { textsIn } from '../api/json.ts';
 import { ApiError } from '../api/request.ts';
 import { call } from '../api/session.ts';
 import { Note } from '../parts/badge.tsx';
+import { moment } from '../parts/format.ts';
 import { type Key, keyIn } from './key.ts';
 import { agingPreview, minimumsPreview, type Preview, rotationPreview, trimPreview } from './previews.ts';
 
@@ -60,7 +61,10 @@ export function KeyChanges({ value: key, path, onChanged }: KeyChangesProps) {
       </div>
       {key.isSoftDeleted && (
         <>
-          <Note tone="warn">This key is soft-deleted: every use is refused until it is restored.</Note>
+          <Note tone="warn">
+            This key is soft-deleted: every use is refused until it is restored.
+            {key.deletionDueMs !== undefined && ` It is deleted permanently on ${moment(key.deletionDueMs)}.`}
+          </Note>
           <button type="button" class="main" disabled={isBusy} onClick={() => void send('soft-delete-restore', {})}>
             Restore
           </button>

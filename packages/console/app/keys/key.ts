@@ -33,6 +33,8 @@ export interface Key {
   readonly isImported: boolean;
   /** Every use is refused until the key is restored. */
   readonly isSoftDeleted: boolean;
+  /** When the key is deleted permanently; undefined unless that is scheduled. */
+  readonly deletionDueMs: number | undefined;
   /** Disabled versions, with their reasons. */
   readonly disabled: ReadonlyMap<number, string>;
   readonly encrypts: boolean;
@@ -72,6 +74,7 @@ export function keyIn(data: unknown): Key {
     hasPlaintextBackup: flagIn(key['allow_plaintext_backup']),
     isImported: flagIn(key['imported']),
     isSoftDeleted: flagIn(key['soft_deleted']),
+    deletionDueMs: Date.parse(textIn(objectIn(key['scheduled_deletion'])['due_time'])) || undefined,
     disabled: new Map(
       Object.entries(objectIn(key['disabled_versions'])).map(([version, each]) => [
         Number(version),

@@ -23,6 +23,7 @@ export function dueWrites(
   const indexes = [
     { index: paths.rotations, dueMs: rotationDueMs },
     { index: paths.trims, dueMs: trimDueMs },
+    { index: paths.deletions, dueMs: deletionDueMs },
   ];
   return indexes.flatMap(({ index, dueMs }) => {
     const [old, next] = [before && dueMs(before), after && dueMs(after)];
@@ -40,13 +41,19 @@ const dueMark = Uint8Array.of(1);
 export const isRotationDue = <K extends { readonly record: KeyRecord }>(key: K | undefined, place: DuePlace): key is K =>
   key !== undefined && rotationDueMs(key.record) === place.dueMs && key.record.confirmedVersion === undefined;
 
+const deletionDueMs = ({ scheduledDeletionMs }: KeyRecord): number | undefined => scheduledDeletionMs;
+
+/** Whether a key still has this time of its deletion. */
+export const isDeletionDue = <K extends { readonly record: KeyRecord }>(key: K | undefined, place: DuePlace): key is K =>
+  key !== undefined && deletionDueMs(key.record) === place.dueMs;
+
 /** Whether a key still has this time of removal of its versions. */
 export const isTrimDue = <K extends { readonly record: KeyRecord }>(key: K | undefined, place: DuePlace): key is K =>
   key !== undefined && trimDueMs(key.record) === place.dueMs;
 
 /**
  * Runs the change of the key with this name, and returns the version that it results in: the new one of a rotation, the oldest that is left
- * by a removal. Undefined if the change is not due any more.
+ * by a removal, the last one of a deleted key. Undefined if the change is not due any more.
  */
 export type DueChange = (name: string, change: () => Promise<number | undefined>) => Promise<number | undefined>;
 

@@ -1,5 +1,5 @@
 import { TransitError } from '../values/errors.ts';
-import { changed, type KeyChange, type StoredKey } from './key.ts';
+import { changed, checkDeletionAllowed, type KeyChange, type StoredKey } from './key.ts';
 import { type KeyRecord, usableVersion, withDisabled } from './key-record.ts';
 import type { Paths } from './paths.ts';
 
@@ -10,13 +10,44 @@ export const [disabledVersionsMax, reasonCharsMax] = [100, 128];
 export function softDelete(paths: Paths, key: StoredKey): KeyChange {
   const { record } = key;
   if (record.softDeleted) return { record, warnings: ['key was already marked as soft deleted'] };
-  const paused = record.autoRotatePeriodS > 0 ? ['the key is not rotated automatically while it is soft-deleted'] : [];
-  return changed(paths, key, { ...record, softDeleted: true }, paused);
+  return changed(paths, key, { ...record, softDeleted: true }, pausedRotation(record));
 }
 
-/** Lets a soft-deleted key be used again. Automatic rotations and trims that were due in the meantime follow. */
+const pausedRotation = ({ autoRotatePeriodS }: KeyRecord): string[] =>
+  autoRotatePeriodS > 0 ? ['the key is not rotated automatically while it is soft-deleted'] : [];
+
+const dayS = 86_400;
+/** Range of the time until a scheduled deletion, in seconds. */
+export const [deletionAfterSMin, deletionAfterSMax] = [7 * dayS, 90 * dayS];
+
+/**
+ * Soft-deletes the key, and lets it be deleted permanently when the time has passed. Replaces an earlier schedule.
+ * @param afterS - seconds
+ * @param utcMs - by the later clock, so that the key is not deleted too early
+ * @throws TransitError `invalid_request`, `deletion_not_allowed`
+ */
+export function scheduleDeletion(paths: Paths, key: StoredKey, afterS: number, utcMs: number): KeyChange {
+  const { record } = key;
+  if (afterS < deletionAfterSMin || afterS > deletionAfterSMax)
+    throw new TransitError('invalid_request', 'after must be from 7 to 90 days');
+  checkDeletionAllowed(key);
+  const { scheduledDeletionMs: before } = record;
+  const replaced = before === undefined ? [] : [`replaces the deletion that was scheduled for ${new Date(before).toISOString()}`];
+  const scheduled = { ...record, softDeleted: true, scheduledDeletionMs: utcMs + afterS * 1000 } as const;
+  return changed(paths, key, scheduled, [...replaced, ...(record.softDeleted ? [] : pausedRotation(record))]);
+}
+
+/** Ends the schedule of a key whose deletion is due but not allowed: it stays soft-deleted. */
+export function endSchedule(paths: Paths, key: StoredKey): KeyChange {
+  const { scheduledDeletionMs: _, ...record } = key.record;
+  return changed(paths, key, record, []);
+}
+
+/**
+ * Lets a soft-deleted key be used again, and ends its schedule. Automatic rotations and trims that were due in the meantime follow.
+ */
 export function restoreDeleted(paths: Paths, key: StoredKey): KeyChange {
-  const { softDeleted, ...record } = key.record;
+  const { softDeleted, scheduledDeletionMs: _, ...record } = key.record;
   return softDeleted ? changed(paths, key, record, []) : { record: key.record, warnings: ['key was already restored'] };
 }
 

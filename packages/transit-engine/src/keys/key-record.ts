@@ -48,6 +48,8 @@ export interface KeyRecord {
   readonly spentVersions?: readonly number[];
   /** Every use is refused until the key is restored. Absent otherwise. */
   readonly softDeleted?: true;
+  /** When a soft-deleted key is deleted permanently, in Unix milliseconds. Absent unless that is scheduled. */
+  readonly scheduledDeletionMs?: number;
   /** Versions whose every use is refused, by number: all available, none the latest. Absent if there are none. */
   readonly disabledVersions?: DisabledVersions;
   /** The last backup. */
@@ -139,6 +141,7 @@ type OptionalField =
   | 'maxOperations'
   | 'spentVersions'
   | 'softDeleted'
+  | 'scheduledDeletionMs'
   | 'disabledVersions'
   | 'backup'
   | 'restore';
@@ -196,6 +199,7 @@ function isKeyRecord(record: object): record is KeyRecord {
     ['number', 'undefined'].includes(typeof fields.get('maxOperations')) &&
     isVersions(fields.get('spentVersions')) &&
     [true, undefined].includes(fields.get('softDeleted') as true | undefined) &&
+    ['number', 'undefined'].includes(typeof fields.get('scheduledDeletionMs')) &&
     areDisabledVersions(fields.get('disabledVersions')) &&
     isOccasion(fields.get('backup')) &&
     isOccasion(fields.get('restore'))

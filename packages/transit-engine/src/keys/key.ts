@@ -288,15 +288,19 @@ function trimmed(paths: Paths, key: StoredKey, record: KeyRecord, minAvailableVe
   return changed(paths, key, withoutTrimmed(record, minAvailableVersion), [], deletions);
 }
 
+/** @throws TransitError `deletion_not_allowed` */
+export function checkDeletionAllowed({ name, record }: StoredKey): void {
+  if (record.deletionAllowed) return;
+  const refusal = `error deleting policy ${name}: deletion is not allowed for this key: set deletion_allowed in its configuration`;
+  throw new TransitError('deletion_not_allowed', refusal);
+}
+
 /**
  * Frees the name with one write. The sweep deletes the unreachable versions later.
  * @throws TransitError `deletion_not_allowed`
  */
 export function deleteKey(paths: Paths, key: StoredKey): Transaction {
-  if (!key.record.deletionAllowed) {
-    const refusal = `error deleting policy ${key.name}: deletion is not allowed for this key: set deletion_allowed in its configuration`;
-    throw new TransitError('deletion_not_allowed', refusal);
-  }
+  checkDeletionAllowed(key);
   const due = dueWrites(paths, key.name, { before: key.record, after: undefined });
   const unconfirmed = unconfirmedWrites(paths, key.name, key.record).map(({ path }) => ({ path, value: null }));
   return { conditions: [unchanged(paths, key)], writes: [{ path: paths.key(key.name), value: null }, ...due, ...unconfirmed] };

@@ -48,6 +48,8 @@ export interface Paths {
   readonly rotations: DueIndex;
   /** Removals of versions by `trim_after`. */
   readonly trims: DueIndex;
+  /** Scheduled deletions of keys. */
+  readonly deletions: DueIndex;
   /** Prefix of the index of keys with versions that the secondary clusters have not confirmed. The name follows. */
   readonly unconfirmed: string;
   /** The record of a key's uses. */
@@ -65,8 +67,8 @@ export interface Paths {
  * Returns the paths of a mount. One record per key, `transit/<mount id>/key/<name>`, and one per key version,
  * `transit/<mount id>/ver/<key id>/<version>`, so that cost does not grow with history. Versions have ten digits, so that they sort in
  * numeric order. Keys with automatic rotation have an entry `transit/<mount id>/due/<time>/<name>`, keys of which versions will be deleted
- * `transit/<mount id>/trim/<time>/<name>`, so that due keys are found without reading the others; so are keys with unconfirmed versions,
- * which have an entry `transit/<mount id>/unconfirmed/<name>`.
+ * `transit/<mount id>/trim/<time>/<name>`, and keys that will be deleted `transit/<mount id>/deletion/<time>/<name>`, so that due keys are
+ * found without reading the others; so are keys with unconfirmed versions, which have an entry `transit/<mount id>/unconfirmed/<name>`.
  */
 export function pathsOf(mountId: string): Paths {
   const mount = `transit/${mountId}/`;
@@ -82,6 +84,7 @@ export function pathsOf(mountId: string): Paths {
     wrappingKey: `${mount}wrapping-key`,
     rotations: dueIndex(`${mount}due/`),
     trims: dueIndex(`${mount}trim/`),
+    deletions: dueIndex(`${mount}deletion/`),
     unconfirmed,
     usage: (name) => `${mount}usage/${name}`,
     key: (name) => keys + name,

@@ -22,7 +22,8 @@ const noId = '';
  * settings and versions are encoded as in their records. The checksum detects damage; it does not authenticate the backup.
  */
 export function* backupSteps(name: string, record: KeyRecord, versions: readonly NumberedVersion[]): Steps<Buffer> {
-  const { spentVersions: _, ...settings } = record; // a restored key counts from zero
+  // A restored key counts from zero, and is deleted only if that is requested again.
+  const { spentVersions: _, scheduledDeletionMs: __, ...settings } = record;
   const parts = [Buffer.from(name), encodeKeyRecord({ ...settings, id: noId })];
   for (const version of versions) {
     parts.push(encodeVersionRecord({ ...version, keyName: name }));

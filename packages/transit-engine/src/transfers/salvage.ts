@@ -16,7 +16,7 @@ export type ReadRecords = (paths: readonly string[]) => Promise<ReadonlyMap<stri
 export async function archivedKey(paths: Paths, name: string, read: ReadRecords): Promise<KeyBackup> {
   const stored = (await read([paths.key(name)])).get(paths.key(name));
   if (stored === undefined) throw new TransitError('key_not_found', 'the snapshot has no such key in this mount');
-  const { id, restore: _, confirmedVersion: __, ...record } = decodeKeyRecord(stored);
+  const { id, restore: _, confirmedVersion: __, scheduledDeletionMs: ___, ...record } = decodeKeyRecord(stored);
   const first = Math.max(record.minAvailableVersion, 1);
   const places = Array.from({ length: record.latestVersion - first + 1 }, (_, at) => {
     const version = first + at;

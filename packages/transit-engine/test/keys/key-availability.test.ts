@@ -290,6 +290,186 @@ describe('a disabled version', () => {
     });
 });
 
+const [weekS, dayMs] = [7 * 86_400, 24 * hourMs];
+const always = (): boolean => true;
+
+describe('a scheduled deletion', () => {
+  async function scheduled(options: Parameters<typeof newEngine>[0] = {}) {
+    const made = newEngine(options);
+    await made.engine.createKey('k', { ...open, autoRotatePeriodS: 3600 });
+    await made.engine.configureKey('k', { deletionAllowed: true });
+    const answer = await made.engine.scheduleDeletion('k', weekS);
+    return { ...made, answer, dueMs: startMs + 7 * dayMs };
+  }
+  const deletionsIn = async (store: Store) =>
+    Object.keys(await everything(store))
+      .filter((path) => path.startsWith(paths.deletions.prefix))
+      .map((path) => paths.deletions.parse(path));
+
+  it('soft-deletes the key now, and deletes it once, when it is due', async () => {
+    const { engine, store, clock, answer, dueMs } = await scheduled();
+    expect(answer.key).to.include({ softDeleted: true, scheduledDeletionMs: dueMs });
+    expect(answer.warnings).to.deep.equal(['the key is not rotated automatically while it is soft-deleted']);
+    expect(await refusalOf(encryptOne(engine, 'k', { plaintext: fox }))).to.include({ code: 'soft_deleted' });
+    expect(await deletionsIn(store)).to.deep.equal([{ dueMs, name: 'k' }]);
+    clock.nowMs = dueMs - 1;
+    expect(await engine.deleteDue(10, always)).to.deep.equal({ done: 0, failed: [] });
+    clock.nowMs = dueMs;
+    expect(await engine.deleteDue(10, () => false), 'the state was restored').to.deep.equal({ done: 0, failed: [] });
+    const outcomes: unknown[] = [];
+    for (let round = 0; round < 2; round++)
+      await engine.deleteDue(10, always, async (name, remove) => {
+        const version = await remove();
+        outcomes.push([name, version]);
+        return version;
+      });
+    expect(outcomes).to.deep.equal([['k', 1]]);
+    expect(await engine.keyExists('k')).to.equal(false);
+    expect((await engine.sweep(100)).removed).to.equal(1);
+    expect(Object.keys(await everything(store))).to.deep.equal([]);
+  });
+
+  it('happens once when several nodes try at the same time', async () => {
+    const { store, dueMs } = await scheduled();
+    const nodes = [newEngine({ store }), newEngine({ store }), newEngine({ store })];
+    for (const { clock } of nodes) clock.nowMs = dueMs;
+    const outcomes = await Promise.all(nodes.map(({ engine }) => engine.deleteDue(10, always)));
+    expect(outcomes.reduce((sum, { done }) => sum + done, 0)).to.equal(1);
+  });
+
+  it('waits until both clocks agree that it is due', async () => {
+    const readings = { ahead: startMs, behind: startMs };
+    const clock = { nowMs: () => 0, utcMs: () => readings.ahead, dueMs: () => readings.behind };
+    readings.ahead += dayMs;
+    const { engine } = await scheduled({ clock });
+    const dueMs = startMs + 8 * dayMs;
+    expect(await engine.readKey('k')).to.include({ scheduledDeletionMs: dueMs });
+    readings.ahead = dueMs + dayMs;
+    readings.behind = dueMs - 1;
+    expect(await engine.deleteDue(10, always)).to.include({ done: 0 });
+    readings.behind = dueMs;
+    expect(await engine.deleteDue(10, always)).to.include({ done: 1 });
+  });
+
+  for (const afterS of [0, -1, weekS - 1, 90 * 86_400 + 1])
+    it(`is refused for ${afterS} s`, async () => {
+      const { engine, store } = await withKeys();
+      await engine.configureKey('aes', { deletionAllowed: true });
+      const before = await everything(store);
+      expect((await refusalOf(engine.scheduleDeletion('aes', afterS))).message).to.equal('after must be from 7 to 90 days');
+      expect(await everything(store)).to.deep.equal(before);
+    });
+
+  it('needs deletion_allowed when it is scheduled', async () => {
+    const { engine } = await withKeys();
+    expect(await refusalOf(engine.scheduleDeletion('aes', weekS))).to.include({ code: 'deletion_not_allowed' });
+    expect(await engine.readKey('aes')).not.to.have.property('softDeleted');
+  });
+
+  it('ends without a deletion if deletion_allowed is false when it is due', async () => {
+    const { engine, store, clock, dueMs } = await scheduled();
+    await engine.configureKey('k', { deletionAllowed: false });
+    clock.nowMs = dueMs;
+    const { done, failed } = await engine.deleteDue(10, always);
+    expect(done).to.equal(0);
+    expect(failed.map(({ name, error }) => `${name}: ${error}`)).to.deep.equal([
+      'k: TransitError: its deletion_allowed is false: the schedule ended, and the key stays soft-deleted',
+    ]);
+    clock.nowMs += dayMs;
+    expect(await engine.deleteDue(10, always)).to.deep.equal({ done: 0, failed: [] });
+    expect(await engine.readKey('k'))
+      .to.include({ softDeleted: true })
+      .and.not.to.have.property('scheduledDeletionMs');
+    expect(await deletionsIn(store)).to.deep.equal([]);
+  });
+
+  it('is replaced by another one, of which the answer warns', async () => {
+    const { engine, store, clock, dueMs } = await scheduled();
+    clock.nowMs += hourMs;
+    const { key, warnings } = await engine.scheduleDeletion('k', 2 * weekS);
+    expect(key.scheduledDeletionMs).to.equal(startMs + hourMs + 14 * dayMs);
+    expect(warnings).to.deep.equal([`replaces the deletion that was scheduled for ${new Date(dueMs).toISOString()}`]);
+    expect(await deletionsIn(store)).to.deep.equal([{ dueMs: startMs + hourMs + 14 * dayMs, name: 'k' }]);
+  });
+
+  it('is cancelled by a restore and by a deletion, and is not part of a backup', async () => {
+    const { engine, store, clock, dueMs } = await scheduled();
+    const backup = (await engine.transfers.backupKey('k')).toString('base64');
+    expect((await engine.restoreDeletedKey('k')).key).not.to.have.any.keys('softDeleted', 'scheduledDeletionMs');
+    expect(await deletionsIn(store)).to.deep.equal([]);
+    await engine.scheduleDeletion('k', weekS);
+    await engine.transfers.restoreKey({ backup, force: true });
+    expect(await engine.readKey('k'))
+      .to.include({ softDeleted: true })
+      .and.not.to.have.property('scheduledDeletionMs');
+    expect(await deletionsIn(store)).to.deep.equal([]);
+    await engine.scheduleDeletion('k', weekS);
+    await engine.deleteKey('k');
+    await engine.createKey('k', {});
+    clock.nowMs = dueMs + dayMs;
+    expect(await engine.deleteDue(10, always)).to.deep.equal({ done: 0, failed: [] });
+    expect(await engine.keyExists('k')).to.equal(true);
+  });
+
+  for (const [title, change] of [
+    ['restored', (other: TransitEngine) => other.restoreDeletedKey('k')],
+    ['scheduled for a later time', (other: TransitEngine) => other.scheduleDeletion('k', 2 * weekS)],
+  ] as const)
+    for (const moment of ['before it is recorded', 'before it is written'] as const)
+      it(`does not delete a key that is ${title} by another node ${moment}`, async () => {
+        const { store: inner, dueMs } = await scheduled();
+        const other = newEngine({ store: inner });
+        other.clock.nowMs = dueMs;
+        let isOvertaken = moment === 'before it is recorded';
+        const store: Store = {
+          ...inner,
+          commit: async (transaction) => {
+            if (!isOvertaken) {
+              isOvertaken = true;
+              await change(other.engine);
+            }
+            return inner.commit(transaction);
+          },
+        };
+        const { engine, clock } = newEngine({ store });
+        clock.nowMs = dueMs;
+        const { done } = await engine.deleteDue(10, always, async (_, remove) => {
+          if (moment === 'before it is recorded') await change(other.engine);
+          return remove();
+        });
+        expect(done).to.equal(0);
+        expect(await engine.keyExists('k')).to.equal(true);
+      });
+
+  it('does not happen after a restore of the cluster that takes effect while it is recorded', async () => {
+    const { engine, clock, dueMs } = await scheduled();
+    clock.nowMs = dueMs;
+    let mayDestroy = true;
+    const { done } = await engine.deleteDue(
+      10,
+      () => mayDestroy,
+      async (_, remove) => {
+        mayDestroy = false;
+        return remove();
+      },
+    );
+    expect(done).to.equal(0);
+    expect(await engine.keyExists('k')).to.equal(true);
+  });
+
+  it('continues after a key that cannot be deleted', async () => {
+    const { engine, store, clock, dueMs } = await scheduled();
+    await engine.createKey('a', {});
+    await engine.configureKey('a', { deletionAllowed: true });
+    await engine.scheduleDeletion('a', weekS);
+    await store.commit({ conditions: [], writes: [{ path: paths.key('a'), value: Buffer.from('damaged') }] });
+    clock.nowMs = dueMs;
+    const { done, failed } = await engine.deleteDue(10, always);
+    expect(done).to.equal(1);
+    expect(failed.map(({ name }) => name)).to.deep.equal(['a']);
+  });
+});
+
 describe('a change of availability that meets another node', () => {
   /** A node whose first commit is preceded by a change of another node. */
   async function overtaken(change: (other: TransitEngine) => Promise<unknown>) {

@@ -32,8 +32,8 @@ const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 describe('a key record', () => {
   it('is decoded to the encoded record', () => {
-    for (const each of [record, { ...record, softDeleted: true, disabledVersions: { 3: disabled } } as const])
-      expect(decodeKeyRecord(encodeKeyRecord(each))).to.deep.equal(each);
+    const taken = { ...record, softDeleted: true, scheduledDeletionMs: 4, disabledVersions: { 3: disabled } } as const;
+    for (const each of [record, taken]) expect(decodeKeyRecord(encodeKeyRecord(each))).to.deep.equal(each);
   });
 
   it('has a format that earlier releases refuse while it takes a use away that they would answer', () => {

@@ -214,8 +214,18 @@ function availabilityCommands(key: Command, { serverAction }: Runner): void {
       }),
     );
 
+  mountOption(fieldOption(key.command('schedule-deletion')))
+    .description('soft-delete a key, and delete it permanently later')
+    .argument('<name>', 'name of the key')
+    .argument('<after>', 'time until the deletion: 7d to 90d')
+    .action(
+      serverAction(async ({ client, output }, name: string, after: string, options: Mounted) => {
+        output.answer(await client.transit(options.mount).scheduleDeletion(name, after), options);
+      }),
+    );
+
   mountOption(fieldOption(key.command('soft-delete-restore')))
-    .description('let a soft-deleted key be used again')
+    .description('let a soft-deleted key be used again, and cancel its scheduled deletion')
     .argument('<name>', 'name of the key')
     .action(
       serverAction(async ({ client, output }, name: string, options: Mounted) => {
