@@ -1,4 +1,4 @@
-import { allows } from '@transitd/access';
+import { allows, denial, refusedByPolicy } from '@transitd/access';
 import {
   base64,
   bool,
@@ -10,6 +10,7 @@ import {
   integer,
   object,
   pathText,
+  permissionDenied,
   Rendered,
   type Reply,
   text,
@@ -204,7 +205,12 @@ const scheduleDeletion = keyOperation(
     },
     answers: data(keySchema),
   },
-  async (engine, { values: { name, after = 0 } }) => keyReply(await engine.scheduleDeletion(name, after)),
+  async (engine, { values: { name, after = 0 }, params: { mount } }, { principal }) => {
+    // Otherwise policies that let somebody change keys but delete none would let the key be deleted.
+    const denied = denial(principal, 'delete', `${mount}/keys/${name}`);
+    if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
+    return keyReply(await engine.scheduleDeletion(name, after));
+  },
 );
 
 const restoreDeleted = keyOperation(

@@ -94,6 +94,23 @@ describe('keys and versions out of use', () => {
     expect((await at.ask('GET transit/keys/k')).body.data).not.to.have.property('disabled_versions');
   });
 
+  it('a deletion is scheduled only by a caller who may delete the key', async () => {
+    await at.ask('POST transit/keys/k/config', { body: { deletion_allowed: true } });
+    const granted = (path: string, ...capabilities: string[]) =>
+      `path "${path}" { capabilities = ${JSON.stringify(capabilities)} }`;
+    const changes = granted('transit/keys/*', 'read', 'create', 'update');
+    const scheduled = async (...rules: string[]): Promise<number> => {
+      await at.ask('POST sys/policies/acl/keys', { body: { policy: rules.join('\n') } });
+      const { body } = await at.ask('POST auth/token/create', { body: { policies: ['keys'] } });
+      const request = { token: body.auth.client_token, body: { after: '7d' } };
+      return (await at.ask('POST transit/keys/k/schedule-deletion', request)).status;
+    };
+    expect(await scheduled(changes)).to.equal(403);
+    expect(await scheduled(changes, granted('transit/keys/k', 'deny'))).to.equal(403);
+    expect((await at.ask('GET transit/keys/k')).body.data).to.include({ soft_deleted: false });
+    expect(await scheduled(changes, granted('transit/keys/k', 'delete'))).to.equal(200);
+  });
+
   it('a deletion is scheduled in days, shown with its due time, and cancelled by a restore', async () => {
     const schedule = (after: unknown) => at.ask('POST transit/keys/k/schedule-deletion', { body: { after } });
     expect((await schedule('7d')).body.errors[0]).to.match(/deletion is not allowed for this key/);
