@@ -297,7 +297,10 @@ export class TransitEngine {
    */
   configureKey(name: string, request: ConfigureKeyRequest, check?: LossCheck): Promise<KeyAnswer> {
     return this.#change(name, notFound(name), async (key) => {
-      const change = configureKey(this.#paths, key, request, this.#clock.utcMs(), await this.#usageOf(key));
+      // Only a limit of the key depends on its uses.
+      const isLimited = (request.maxOperations ?? key.record.maxOperations) !== undefined;
+      const usage = isLimited ? await this.#usageOf(key) : undefined;
+      const change = configureKey(this.#paths, key, request, this.#clock.utcMs(), usage);
       const { minDecryptionVersion: before } = key.record;
       const { minDecryptionVersion: after } = change.record;
       if (after > before) await check?.(key, (version) => version >= before && version < after);
