@@ -198,8 +198,8 @@ export class TransitCalls {
   }
 
   /** Soft-deletes a key, and deletes it permanently later. @param after - such as `30d` */
-  scheduleDeletion(name: string, after: string): Promise<Envelope<Key>> {
-    return this.#send('POST', this.#at('keys', name, 'schedule-deletion'), { after });
+  scheduleDeletion(name: string, after: string, options: LossOptions = {}): Promise<Envelope<Key>> {
+    return this.#send('POST', this.#at('keys', name, 'schedule-deletion'), { after, ...options });
   }
 
   /** Lets a soft-deleted key be used again, and cancels its scheduled deletion. */

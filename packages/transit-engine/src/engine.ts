@@ -270,10 +270,14 @@ export class TransitEngine {
   /**
    * Soft-deletes a key, and lets {@link deleteDue} delete it when the time has passed.
    * @param afterS - seconds: 7 to 90 days
-   * @throws TransitError `key_not_found`, `invalid_request`, `deletion_not_allowed`
+   * @throws TransitError `key_not_found`, `invalid_request`, `deletion_not_allowed`; what `check` throws
    */
-  scheduleDeletion(name: string, afterS: number): Promise<KeyAnswer> {
-    return this.#change(name, notFound(name), (key) => scheduleDeletion(this.#paths, key, afterS, this.#clock.utcMs()));
+  scheduleDeletion(name: string, afterS: number, check?: LossCheck): Promise<KeyAnswer> {
+    return this.#change(name, notFound(name), async (key) => {
+      const change = scheduleDeletion(this.#paths, key, afterS, this.#clock.utcMs());
+      await check?.(key, () => true);
+      return change;
+    });
   }
 
   /** Lets a soft-deleted key be used again, and ends its schedule. @throws TransitError `key_not_found` */

@@ -190,7 +190,7 @@ const softDelete = keyOperation(
   async (engine, { values }) => keyReply(await engine.softDeleteKey(values.name)),
 );
 
-const scheduleDeletion = keyOperation(
+const scheduleDeletion = askingOperation(
   'keys-schedule-deletion',
   'update',
   {
@@ -202,14 +202,15 @@ const scheduleDeletion = keyOperation(
         min: deletionAfterSMin,
         max: deletionAfterSMax,
       }),
+      unless_used_within: unlessUsedWithin,
     },
     answers: data(keySchema),
   },
-  async (engine, { values: { name, after = 0 }, params: { mount } }, { principal }) => {
+  async (engine, { values: { name, after = 0, unless_used_within: within }, params: { mount } }, { node, principal }) => {
     // Otherwise policies that let somebody change keys but delete none would let the key be deleted.
     const denied = denial(principal, 'delete', `${mount}/keys/${name}`);
     if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
-    return keyReply(await engine.scheduleDeletion(name, after));
+    return keyReply(await engine.scheduleDeletion(name, after, unlessUsed(node, engine, within)));
   },
 );
 

@@ -187,6 +187,17 @@ describe('the uses of keys', () => {
       expect((await ask('GET', 'transit/keys/e3')).status).to.equal(404);
     });
 
+    it('refuse a scheduled deletion', async () => {
+      await used('scheduled');
+      const schedule = (within: string): Promise<Answered> =>
+        ask('POST', 'transit/keys/scheduled/schedule-deletion', { after: '7d', unless_used_within: within });
+      expectRefused(await schedule('30d'), /version 1/);
+      expect(await keyOf('scheduled'))
+        .to.include({ soft_deleted: false })
+        .and.not.have.property('scheduled_deletion');
+      expect((await untilUnused(() => schedule('1s'))).body.data.soft_deleted).to.equal(true);
+    });
+
     it('are missing if counting began later', async () => {
       await ask('POST', 'transit/keys/e4');
       await ask('POST', 'transit/keys/e4/config', { deletion_allowed: true });

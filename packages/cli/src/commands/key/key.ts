@@ -214,13 +214,13 @@ function availabilityCommands(key: Command, { serverAction }: Runner): void {
       }),
     );
 
-  mountOption(fieldOption(key.command('schedule-deletion')))
+  lossOption(mountOption(fieldOption(key.command('schedule-deletion'))))
     .description('soft-delete a key, and delete it permanently later')
     .argument('<name>', 'name of the key')
     .argument('<after>', 'time until the deletion: 7d to 90d')
     .action(
-      serverAction(async ({ client, output }, name: string, after: string, options: Mounted) => {
-        output.answer(await client.transit(options.mount).scheduleDeletion(name, after), options);
+      serverAction(async ({ client, output }, name: string, after: string, options: Mounted & LossOptions) => {
+        output.answer(await client.transit(options.mount).scheduleDeletion(name, after, unlessUsed(options)), options);
       }),
     );
 
