@@ -23,8 +23,11 @@ describe('a node', () => {
     ] as const)
       writeFileSync(join(folder, name), Buffer.alloc(32, byte), { mode: 0o600 });
   });
-  afterEach(async () => {
+  const stopAll = async (): Promise<void> => {
     for (const node of nodes.splice(0)) await node.stop();
+  };
+  afterEach(async () => {
+    await stopAll();
     rmSync(folder, { recursive: true });
   });
 
@@ -74,6 +77,7 @@ describe('a node', () => {
       expect(await errorOf(node.initialize(one))).to.have.property('code', 'already_initialized');
       expect(node.member?.featureLevel?.status).to.include({ level: newest + 1, highest: newest + 2 });
     } finally {
+      await stopAll(); // a node may write until it has stopped
       laterRelease();
     }
   });
