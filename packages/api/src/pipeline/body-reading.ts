@@ -74,7 +74,7 @@ export class RequestBodies {
 
 /**
  * Returns the members of the body, or of the query for GET and LIST. Those of a DELETE include the members of the query that the operation
- * declares.
+ * declares; if it declares any, others are refused.
  * @throws RequestError
  */
 export function bodyOf(
@@ -84,9 +84,13 @@ export function bodyOf(
   if (verb === 'GET' || verb === 'LIST') return queryBody(path.query);
   const body = bytes === undefined ? emptyBody : parseBody(bytes, req.headers['content-type']);
   if (verb !== 'DELETE' || path.query.size === 0) return body;
-  const declared = Object.entries(queryBody(path.query)).filter(([name]) => operation.takes?.[name]?.inQuery === true);
-  if (declared.length === 0) return body;
-  const added = (members: Body): Body => ({ ...members, ...Object.fromEntries(declared) });
+  const { takes = {} } = operation;
+  if (!Object.values(takes).some(({ inQuery }) => inQuery)) return body;
+  const asked = queryBody(path.query);
+  // A misspelled condition must not let the deletion pass.
+  if (Object.keys(asked).some((name) => !(Object.hasOwn(takes, name) && takes[name]?.inQuery)))
+    throw new RequestError('invalid_request', 'the query has a parameter that this operation does not take; nothing was changed');
+  const added = (members: Body): Body => ({ ...members, ...asked });
   return body instanceof Promise ? body.then(added) : added(body);
 }
 

@@ -219,6 +219,14 @@ describe('the uses of keys', () => {
       }
     });
 
+    it('are not forgotten because of a misspelled name in a query', async () => {
+      await ask('POST', 'transit/keys/e7');
+      await ask('POST', 'transit/keys/e7/config', { deletion_allowed: true });
+      for (const misspelled of ['unless-used-within=30d', 'unless_used_within=30d&unless_used=1', 'toString=1'])
+        expect((await ask('DELETE', `transit/keys/e7?${misspelled}`)).status).to.equal(400);
+      expect((await ask('GET', 'transit/keys/e7')).status).to.equal(200);
+    });
+
     for (const bad of ['abc', '-1s', '', 'null', '0', '0.5s'])
       it(`take a duration: ${JSON.stringify(bad)} in a query`, async () => {
         await ask('POST', 'transit/keys/e6');

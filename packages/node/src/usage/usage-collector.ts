@@ -30,6 +30,7 @@ import {
   mergedAnswers,
   type NodeAnswer,
   readMarks,
+  recordedOf,
   type UsageMarks,
   unansweredIn,
   writtenMarks,
@@ -181,7 +182,7 @@ export class UsageCollector {
     if (!role.isActive || services.services === undefined || !acceptsWrites(engine.replication)) return undefined;
     const { marks: before, revision } = await readMarks(barrier.store, this.#clusterId);
     const answers = await this.#ask((name) => {
-      const { process, batch } = before.nodes[name] ?? { process: '', batch: 0 };
+      const { process, batch } = recordedOf(before, name);
       return { kind: 'next', process, merged: batch };
     });
     const nowMs = this.#host.clock.dueMs();

@@ -28,10 +28,14 @@ export interface NodeAnswer {
   readonly answer: UsageReport | 'silent' | 'unsupported';
 }
 
+/** Returns the newest recorded batch of a node. */
+export const recordedOf = ({ nodes }: UsageMarks, name: string): { readonly process: string; readonly batch: number } =>
+  (Object.hasOwn(nodes, name) ? nodes[name] : undefined) ?? { process: '', batch: 0 };
+
 /** Returns the number of the newest recorded batch of a process; 0 if none is. */
-const recordedBatch = ({ nodes }: UsageMarks, name: string, process: string): number => {
-  const node = nodes[name];
-  return node?.process === process ? node.batch : 0;
+const recordedBatch = (marks: UsageMarks, name: string, process: string): number => {
+  const recorded = recordedOf(marks, name);
+  return recorded.process === process ? recorded.batch : 0;
 };
 
 /**

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { CountedUses, type KeyVersionUse } from '../../src/usage/counted-uses.ts';
 import { batchVersionsMax, UsageLedger } from '../../src/usage/usage-ledger.ts';
-import { mergedAnswers, type NodeAnswer, type UsageMarks, unansweredIn } from '../../src/usage/usage-marks.ts';
+import { mergedAnswers, type NodeAnswer, recordedOf, type UsageMarks, unansweredIn } from '../../src/usage/usage-marks.ts';
 import type { UsageReport } from '../../src/usage/usage-wire.ts';
 
 const clusterId = 'c1';
@@ -27,7 +27,7 @@ class Recorder {
     { silent = [], commit }: { silent?: readonly string[]; commit: 'done' | 'lost' | 'refused' },
   ) {
     const answers = await answersOf(nodes, silent, ({ name }) => {
-      const { process, batch } = this.marks.nodes[name] ?? { process: '', batch: 0 };
+      const { process, batch } = recordedOf(this.marks, name);
       return { kind: 'next', process, merged: batch };
     });
     const { marks, uses } = mergedAnswers(this.marks, answers, { clusterId, nowMs: 1000 });
@@ -113,6 +113,11 @@ describe('the uses that nodes report', () => {
         }
       }),
     ));
+
+  it('of a node are none before it has reported, whatever its name is', () => {
+    for (const name of ['constructor', 'toString', '__proto__'])
+      expect(recordedOf({ clusterId, nodes: {} }, name)).to.deep.equal({ process: '', batch: 0 });
+  });
 
   it('of a process that has ended do not hide those of the next one', async () => {
     const recorder = new Recorder();
