@@ -1,5 +1,5 @@
 // @live
-// The page of rights in a real browser: the caller's token, denials with their reasons, policies, seal and audit; and hostile policies.
+// The page of rights in a real browser: the caller's token, reasons of denials, policies, auth methods, seal and audit; and hostile texts.
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
@@ -163,6 +163,66 @@ describe('the rights in the console', function () {
     await ask(page, accessor, 'transit/keys/a', 'read');
     await page.getByText(`Policy ${shown} has the rule "transit/*"`).waitFor();
     expect(await page.evaluate('document.body.innerText')).not.to.match(/\p{Cf}/u);
+  });
+
+  it('shows the auth methods with their configuration and roles, hostile ones as text', async () => {
+    const description = `${attack} a\u202eb`;
+    const write = async (path: string, body: object): Promise<void> => {
+      expect((await server.call('POST', path, body)).status, path).to.be.oneOf([200, 204]);
+    };
+    for (const type of ['jwt', 'kubernetes', 'approle', 'userpass', 'cert'])
+      await write(`sys/auth/team/${type}`, { type, description: type === 'jwt' ? description : '' });
+    const pem = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ type: 'spki', format: 'pem' });
+    await write('auth/team/jwt/config', {
+      jwt_validation_pubkeys: [pem],
+      jwt_supported_algs: ['RS256'],
+      bound_issuer: 'a\u2066b',
+    });
+    const role = { role_type: 'jwt', user_claim: 'sub', bound_audiences: ['console'], bound_subject: attack };
+    await write('auth/team/jwt/role/people', role);
+    await write('auth/team/jwt/role/robots', { ...role, bound_subject: 'robot' });
+    await write('auth/team/userpass/users/ada', { password: 'not to be shown', token_policies: ['reader'] });
+    await write('auth/team/approle/role/batch', { token_num_uses: 17 });
+    const page = await open();
+    const part = page.getByRole('region', { name: 'Auth methods' });
+    const choose = (name: string) => part.getByRole('button', { name, exact: true }).click();
+    await part.getByRole('row', { name: `team/jwt/ jwt ${attack} a\\u{202e}b` }).waitFor();
+    await choose('team/jwt/');
+    await part.getByRole('row', { name: 'bound_issuer a\\u{2066}b' }).waitFor();
+    await part.getByRole('row', { name: /^jwt_validation_pubkeys .*BEGIN PUBLIC KEY.* … \d+ more characters$/ }).waitFor();
+    await choose('people');
+    await part.getByRole('row', { name: `bound_subject ${attack}` }).waitFor();
+    await part.getByRole('row', { name: 'bound_audiences ["console"]' }).waitFor();
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await expectAccessible(page, `auth methods, ${colorScheme}`);
+    }
+    await page.setViewportSize(phone);
+    await expectAccessible(page, 'auth methods on a phone');
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+    expect(overflow, 'pixels beyond the width of a phone').to.equal(0);
+    await choose('robots');
+    await part.getByRole('row', { name: 'bound_subject robot' }).waitFor();
+    expect(await part.getByRole('row', { name: `bound_subject ${attack}` }).count(), 'settings of the former role').to.equal(0);
+    await choose('team/userpass/');
+    await choose('ada');
+    await part.getByRole('row', { name: 'token_policies ["reader"]' }).waitFor();
+    await choose('team/approle/');
+    await choose('batch');
+    await part.getByRole('row', { name: 'token_num_uses 17' }).waitFor();
+    await choose('team/kubernetes/');
+    await part.getByRole('heading', { name: 'auth/team/kubernetes/config' }).waitFor();
+    await part.getByText('there is nothing here').nth(1).waitFor();
+    await choose('team/cert/');
+    await part.getByRole('heading', { name: 'auth/team/cert/certs' }).waitFor();
+    await part.getByText('there is nothing here').waitFor();
+    expect(await page.locator('img').count()).to.equal(0);
+    expect(await page.evaluate('window.attacked ?? 0')).to.equal(0);
+    expect(await page.evaluate('document.body.innerText')).not.to.match(/\p{Cf}|not to be shown/u);
+    await server.call('POST', 'sys/policies/acl/lister', { policy: 'path "sys/auth" { capabilities = ["read", "sudo"] }' });
+    const lister = (await open((await tokenWith('lister')).token)).getByRole('region', { name: 'Auth methods' });
+    await lister.getByRole('button', { name: 'team/jwt/', exact: true }).click();
+    await lister.getByText('your token may not read this').nth(1).waitFor();
   });
 
   it('shows its own token, the seal and the audit devices, and says what the token may not read', async () => {

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact';
+import { AuthMethods } from './auth-methods.tsx';
 import { Denial } from './denial.tsx';
 import { Policies } from './policies.tsx';
 import { AuditDevices, OwnToken, SealState } from './state.tsx';
 
-/** Shows the rights of the caller's token, the reasons of denials, the policies, and the state of the seal and the audit devices. */
+/** Shows the caller's token, the reasons of denials, the policies, the auth methods, and the state of the seal and the audit devices. */
 export const AccessPage = () => (
   <>
     <Part id="token" title="Your token">
@@ -14,6 +15,9 @@ export const AccessPage = () => (
     </Part>
     <Part id="policies" title="Policies">
       <Policies />
+    </Part>
+    <Part id="auth" title="Auth methods">
+      <AuthMethods />
     </Part>
     <div class="columns">
       <Part id="seal" title="Seal">

@@ -5,11 +5,11 @@ import { call } from '../api/session.ts';
 import { Note } from '../parts/badge.tsx';
 import { count } from '../parts/format.ts';
 import { visible } from '../parts/visible.ts';
+import { Names } from './names.tsx';
 
 /** The policies: their texts, and a place to edit, validate and write one. */
 export function Policies() {
   const [names, setNames] = useState<readonly string[]>([]);
-  const [search, setSearch] = useState('');
   const [text, setText] = useState('');
   const [opened, setOpened] = useState('');
   /** Name of the policy that a write replaces or creates. */
@@ -56,26 +56,9 @@ export function Policies() {
       setResult({ tone: 'bad', lines: [`${name} was not written: ${refusalWords(error)}.`] });
     }
   };
-  const wanted = search.trim().toLowerCase();
-  const found = names.filter((name) => name.includes(wanted));
   return (
     <div class="policies">
-      <div>
-        <label class="field">
-          Search
-          <input type="search" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
-        </label>
-        <ul class="names">
-          {found.slice(0, shownMax).map((name) => (
-            <li key={name}>
-              <button type="button" class="name-button" aria-pressed={name === opened} onClick={() => void open(name)}>
-                {name}
-              </button>
-            </li>
-          ))}
-        </ul>
-        {found.length > shownMax && <p class="muted small">{count(found.length - shownMax)} more; search to find them.</p>}
-      </div>
+      <Names label="Search" names={names} chosen={opened} onChoose={(name) => void open(name)} />
       <form onSubmit={(event) => void validate(event)}>
         <label class="field">
           Text {opened !== '' && <span class="muted">of {opened}</span>}
@@ -123,5 +106,3 @@ export function Policies() {
     </div>
   );
 }
-
-const shownMax = 200;

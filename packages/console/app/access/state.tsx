@@ -5,17 +5,25 @@ import { call, signedIn } from '../api/session.ts';
 import { Badge } from '../parts/badge.tsx';
 import { count, moment } from '../parts/format.ts';
 
-/** Data of a path, or why it cannot be read; undefined until it is read. */
-function useData(path: string): { readonly data?: Json; readonly error?: string } | undefined {
+/** Data of a path, or why it cannot be read; undefined until it is read. Give a component whose path changes the path as its `key`. */
+export function useData(
+  path: string,
+  verb: 'GET' | 'LIST' = 'GET',
+): { readonly data?: Json; readonly error?: string } | undefined {
   const [state, setState] = useState<{ readonly data?: Json; readonly error?: string }>();
   useEffect(() => {
-    call('GET', path).then(
+    call(verb, path).then(
       (answer) => setState({ data: 'data' in answer && answer['data'] !== null ? objectIn(answer['data']) : answer }),
-      (error: unknown) =>
-        setState({ error: error instanceof ApiError && error.status !== 403 ? error.message : 'your token may not read this' }),
+      (error: unknown) => setState({ error: unreadWords(error) }),
     );
-  }, [path]);
+  }, [path, verb]);
   return state;
+}
+
+/** The API says by 404 that a list is empty or that nothing was written. */
+function unreadWords(error: unknown): string {
+  if (error instanceof ApiError && error.status === 404) return 'there is nothing here';
+  return error instanceof ApiError && error.status !== 403 ? error.message : 'your token may not read this';
 }
 
 type Fact = readonly [label: string, value: string];
