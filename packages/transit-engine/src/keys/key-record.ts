@@ -129,11 +129,7 @@ export function checkEnabled(record: KeyRecord, version: number): void {
 export const withDisabled = ({ disabledVersions: _, ...record }: KeyRecord, versions: DisabledVersions): KeyRecord =>
   Object.keys(versions).length === 0 ? record : { ...record, disabledVersions: versions };
 
-/**
- * Format 2 has a field that takes uses away. Releases that know only format 1 would ignore the field and answer those uses; so they refuse
- * the record.
- */
-const formatOf = ({ softDeleted, disabledVersions }: KeyRecord): 1 | 2 => (softDeleted || disabledVersions ? 2 : 1);
+const formatVersion = 1;
 
 type OptionalField =
   | 'aging'
@@ -175,12 +171,12 @@ export const isKeyField = (name: string): boolean =>
 
 /** Encodes JSON in UTF-8 with a format number. It contains no key material. */
 export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
-  Buffer.from(JSON.stringify({ format: formatOf(record), ...record }));
+  Buffer.from(JSON.stringify({ format: formatVersion, ...record }));
 
 /** @throws DamagedRecord for anything that {@link encodeKeyRecord} did not write */
 export function decodeKeyRecord(bytes: Uint8Array): KeyRecord {
   const { format, ...record } = parseJsonObject(bytes);
-  if (format !== 1 && format !== 2) throw new DamagedRecord('a key record has a format unknown to this program');
+  if (format !== formatVersion) throw new DamagedRecord('a key record has a format unknown to this program');
   if (!isKeyRecord(record)) throw new DamagedRecord('a key record lacks a field');
   return record;
 }
