@@ -43,6 +43,8 @@ export function adviceForRefusal({ status, message }: { readonly status: number;
     return 'the server uses TLS: use https:// instead of http://';
   if (/^transitd is sealed$/.test(message))
     return 'unseal the node with transitd operator unseal, or use the address of another node';
+  if (/^unless_used_within: /.test(message))
+    return 'ask for another time with --unless-used-within, or do not ask with --unless-used-within 0';
   if (/^transitd is not initialized$/.test(message)) return 'initialize the cluster with transitd operator init, or join one';
   return '';
 }

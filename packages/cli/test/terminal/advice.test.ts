@@ -20,6 +20,8 @@ describe('the advice for a failed command', () => {
   it('names the command for a sealed and for a new node, and is silent about other refusals', () => {
     expect(adviceForRefusal({ status: 503, message: 'transitd is sealed' })).to.include('operator unseal');
     expect(adviceForRefusal({ status: 503, message: 'transitd is not initialized' })).to.include('operator init');
+    const used = 'unless_used_within: uses are counted since yesterday only; nothing was changed';
+    expect(adviceForRefusal({ status: 400, message: used })).to.include('--unless-used-within 0');
     expect(adviceForRefusal({ status: 400, message: 'Client sent an HTTP request to an HTTPS server.' })).to.include('https://');
     expect(adviceForRefusal({ status: 400, message: 'no such key version' })).to.equal('');
   });
