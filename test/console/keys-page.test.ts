@@ -113,11 +113,18 @@ describe('the keys in the console', function () {
     await page.getByText('Ciphertexts of versions 1 to 2 no longer decrypt').waitFor();
     await expectAccessible(page, 'a preview');
     await keepScreenshot(page, 'keys-light');
+    const days = page.getByLabel('Refuse if one that goes was used within days (0: do not ask)');
+    await button(page, 'Set the minimums').click();
+    await page.getByText(/^Refused: unless_used_within: /).waitFor(); // by default, the use of 30 days
+    await days.fill('0');
     await button(page, 'Set the minimums').click();
     await page.getByText('Done.').waitFor();
     await button(page, 'Delete old versions …').click();
     await page.getByText('The material of versions 1 to 2 is deleted permanently.').waitFor();
     expect(await button(page, 'Delete permanently').getAttribute('class')).to.equal('danger');
+    await button(page, 'Delete permanently').click();
+    await page.getByText(/^Refused: unless_used_within: /).waitFor();
+    await days.fill('0');
     await button(page, 'Delete permanently').click();
     await page.getByText('Versions 1 to 2 were deleted.').waitFor();
     await button(page, 'Rotate …').click();

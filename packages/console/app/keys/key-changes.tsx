@@ -104,9 +104,15 @@ interface FormProps {
   readonly onCancel: () => void;
 }
 
+/** Asks the server to refuse if a version that goes was used within so many days. */
+const unlessUsed = (days: number): object => (days === 0 ? {} : { unless_used_within: `${days}d` });
+const usedWithinDays = 30;
+
 function Minimums({ value: key, isBusy, onConfirm, onCancel }: FormProps) {
   const [decryption, setDecryption] = useState(key.minDecryption);
   const [encryption, setEncryption] = useState(key.minEncryption);
+  const [days, setDays] = useState(usedWithinDays);
+  const minimums = { min_decryption_version: decryption, min_encryption_version: encryption };
   return (
     <>
       <div class="row">
@@ -117,12 +123,13 @@ function Minimums({ value: key, isBusy, onConfirm, onCancel }: FormProps) {
           least={0}
           onChange={setEncryption}
         />
+        <DaysField value={days} onChange={setDays} />
       </div>
       <Confirmation
         preview={minimumsPreview(key, decryption, encryption)}
         action="Set the minimums"
         isBusy={isBusy}
-        onConfirm={() => onConfirm({ min_decryption_version: decryption, min_encryption_version: encryption })}
+        onConfirm={() => onConfirm(decryption > key.minDecryption ? { ...minimums, ...unlessUsed(days) } : minimums)}
         onCancel={onCancel}
       />
     </>
@@ -131,21 +138,27 @@ function Minimums({ value: key, isBusy, onConfirm, onCancel }: FormProps) {
 
 function Trim({ value: key, isBusy, onConfirm, onCancel }: FormProps) {
   const [oldest, setOldest] = useState(Math.max(1, key.minDecryption));
+  const [days, setDays] = useState(usedWithinDays);
   return (
     <>
       <div class="row">
         <VersionField label="Oldest version to keep" value={oldest} least={1} onChange={setOldest} />
+        <DaysField value={days} onChange={setDays} />
       </div>
       <Confirmation
         preview={trimPreview(key, oldest)}
         action="Delete permanently"
         isBusy={isBusy}
-        onConfirm={() => onConfirm({ min_available_version: oldest })}
+        onConfirm={() => onConfirm({ min_available_version: oldest, ...unlessUsed(days) })}
         onCancel={onCancel}
       />
     </>
   );
 }
+
+const DaysField = (field: Pick<VersionFieldProps, 'value' | 'onChange'>) => (
+  <VersionField label="Refuse if one that goes was used within days (0: do not ask)" least={0} {...field} />
+);
 
 const hourS = 3600;
 
