@@ -1,14 +1,25 @@
 // @live
 // The Python client hvac, unchanged against a live node. It is installed from the Python registry into its own folder.
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { Workbench } from '../process/live-server.ts';
-import { mark } from '../process/secret-watch.ts';
+import { exportSPKI } from 'jose';
+import { clusterKey, StubApiServer, tokenOf } from '../../packages/api/test/auth/stub-api-server.ts';
+import { TestAuthority } from '../../packages/cluster/test/test-authority.ts';
+import { makeCertificate } from '../../packages/process/test/certificate.ts';
+import { startNode } from '../process/gateways/clients.ts';
+import { entry, Workbench } from '../process/live-server.ts';
+import { mark, planted } from '../process/secret-watch.ts';
 import { pythonWith } from './python.ts';
 import { run } from './run.ts';
 
 const version = '2.4.0';
 const script = join(import.meta.dirname, 'hvac_client.py');
+const loginScript = join(import.meta.dirname, 'hvac_logins.py');
 
 describe('hvac', () => {
   const bench = new Workbench();
@@ -89,5 +100,73 @@ describe('hvac', () => {
         still: true,
       },
     });
+  });
+
+  it(`${version} logs in with the identities that workloads have`, async function () {
+    this.timeout(600_000);
+    const python = await pythonWith([`hvac==${version}`], bench.folder());
+    if (python === undefined) return this.skip();
+    const folder = bench.folder();
+    const file = (name: string, content: string): string => {
+      writeFileSync(join(folder, name), content);
+      return join(folder, name);
+    };
+
+    const api = new StubApiServer();
+    const reviewer = planted('reviewer').replaceAll(/[^\w-]/g, '-');
+    api.reviewers.add(reviewer);
+    const made = makeCertificate(folder, 'localhost');
+    const [clusterCa, clusterCaKey] = [readFileSync(made.cert_file, 'utf8'), readFileSync(made.key_file)];
+    const cluster = createServer({ cert: clusterCa, key: clusterCaKey }, async (req, res) => {
+      const answer = api.review(req.headers.authorization?.replace('Bearer ', '') ?? '', Object(await json(req)));
+      res.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.json));
+    }).listen(0, 'localhost');
+    await once(cluster, 'listening');
+
+    const authority = await TestAuthority.make();
+    const server = await authority.certify({
+      subject: 'CN=server',
+      usages: ['serverAuth'],
+      names: [{ type: 'ip', value: '127.0.0.1' }],
+    });
+    const client = await authority.certify({ subject: 'CN=web' });
+    const ca = file('authority.crt', authority.cert);
+    const tls = {
+      cert_file: file('node.crt', server.cert),
+      key_file: file('node.key', server.key),
+      client_ca_file: ca,
+      client_auth: 'optional',
+    };
+    const node = await startNode(bench, entry, { folder, listeners: [{ address: '127.0.0.1:0', tls }] });
+    const job = { sub: 'pipeline', aud: ['transitd'] };
+    const settings = {
+      token: node.rootToken,
+      ca,
+      cluster: `https://localhost:${(cluster.address() as AddressInfo).port}`,
+      cluster_ca: clusterCa,
+      reviewer,
+      account: await api.issue(),
+      issuer_key: await exportSPKI(clusterKey.publicKey),
+      job: await tokenOf({ ...job, job: '7' }),
+      other_job: await tokenOf({ ...job, job: '8' }),
+      authority: authority.cert,
+      client_cert: file('client.crt', client.cert),
+      client_key: file('client.key', client.key),
+    };
+    try {
+      const { code, stdout, stderr } = await run(python, [loginScript, node.server.url], {
+        env: { HVAC_SETTINGS: JSON.stringify(settings) },
+      });
+      expect(code, stderr).to.equal(0);
+      const policies = ['default', 'writer'];
+      expect(JSON.parse(stdout)).to.deep.equal({
+        kubernetes: { host: true, roles: ['web'], bound: ['web'], policies, account: 'web', unknown: 'Forbidden' },
+        jwt: { issuer: 'https://cluster', roles: ['ci'], claim: 'sub', policies, role: 'ci', other: 'InvalidRequest' },
+        cert: { roles: ['web'], policies, name: 'web', unknown: 'InvalidRequest' },
+      });
+    } finally {
+      cluster.close();
+      cluster.closeAllConnections();
+    }
   });
 });
