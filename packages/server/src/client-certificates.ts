@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { hash, X509Certificate } from 'node:crypto';
 import type { Server } from 'node:https';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import { noteClientCertificate } from '@transitd/http';
@@ -7,20 +7,26 @@ import { type ClientCertificate, clientCertificateBytesMax, clientChainMax, clie
 /** A certificate counts as valid for so long after its end, so that it is still part of a chain that OpenSSL verified a moment ago. */
 const validMs = 60_000;
 
-/** The authorities of servers that ask for certificates, for new handshakes. */
-const authorities = new WeakMap<Server, readonly X509Certificate[]>();
+/** What verifies the certificates of a server's new handshakes. */
+interface Verifiers {
+  /** SHA-256 of the authorities and revocation lists. */
+  readonly sha256: string;
+  readonly authorities: readonly X509Certificate[];
+}
 
-/** Notes the authorities of new handshakes. @param context - what the server was given */
-export const useAuthorities = (server: Server, { ca = [] }: SecureContextOptions): void =>
-  void authorities.set(
-    server,
-    [ca].flat().map((pem) => new X509Certificate(pem)),
-  );
+const verifiers = new WeakMap<Server, Verifiers>();
+
+/** Notes what verifies new handshakes. Returns whether it differs from before. @param context - what the server was given */
+export function useVerifiers(server: Server, { ca = [], crl }: SecureContextOptions): boolean {
+  const [before, sha256] = [verifiers.get(server), hash('sha256', JSON.stringify([ca, crl]))];
+  verifiers.set(server, { sha256, authorities: [ca].flat().map((pem) => new X509Certificate(pem)) });
+  return before?.sha256 !== sha256;
+}
 
 /** Notes the verified certificate of each connection of a server, before its first request is parsed. */
 export function noteClientCertificates(server: Server): void {
   server.prependListener('secureConnection', (socket: TLSSocket) =>
-    noteClientCertificate(socket, verifiedCertificate(socket, authorities.get(server) ?? [])),
+    noteClientCertificate(socket, verifiedCertificate(socket, verifiers.get(server)?.authorities ?? [])),
   );
 }
 

@@ -5,7 +5,7 @@ import type { SecureContextOptions } from 'node:tls';
 import { addressText, type ListenerConfig, tlsContext } from '@transitd/configuration';
 import { attachFront, type Connections, endpointOf } from '@transitd/http';
 import { StartError } from '@transitd/process';
-import { noteClientCertificates, useAuthorities } from './client-certificates.ts';
+import { noteClientCertificates, useVerifiers } from './client-certificates.ts';
 import { unusable } from './free-address.ts';
 
 /** How long requests in flight may take to finish after a stop signal, in milliseconds. */
@@ -44,7 +44,7 @@ function tlsServer(
   const requestCert = client_ca_file !== undefined;
   const rejectUnauthorized = requestCert && client_auth !== 'optional';
   const server = createTlsServer({ ...options, ...context, handshakeTimeout, requestCert, rejectUnauthorized });
-  useAuthorities(server, context);
+  useVerifiers(server, context);
   if (requestCert) noteClientCertificates(server);
   return server;
 }
@@ -115,11 +115,14 @@ export class Listener {
     });
   }
 
-  /** Replaces the TLS context for new handshakes. */
+  /**
+   * Replaces the TLS context for new handshakes. If other authorities or revocation lists verify them, earlier handshakes and connections
+   * end: otherwise a client that was removed or revoked could log in for as long as it keeps its connection.
+   */
   replaceContext(context: SecureContextOptions): void {
     if (!(this.#server instanceof TlsServer)) return;
     this.#server.setSecureContext(context);
-    useAuthorities(this.#server, context);
+    if (useVerifiers(this.#server, context)) this.#endConnections();
   }
 
   /**
@@ -142,6 +145,18 @@ export class Listener {
   /** Returns the endpoints of clients whose complete request is in flight. */
   #busyEndpoints(): ReadonlySet<string> {
     return new Set([...this.#inFlight].filter(({ req }) => req.complete).map(({ req }) => endpointOf(req.socket)));
+  }
+
+  /** Ends connections with requests in flight after their answers, and all others at once. */
+  #endConnections(): void {
+    const busy = new Set<string>();
+    for (const res of this.#inFlight) {
+      const { socket } = res.req;
+      busy.add(endpointOf(socket));
+      res.shouldKeepAlive = false;
+      if (res.headersSent) res.once('close', () => socket.destroy()); // it has told the client that the connection stays open
+    }
+    for (const socket of this.#connections) if (!busy.has(endpointOf(socket))) socket.destroy();
   }
 
   #count(res: ServerResponse): void {

@@ -2,7 +2,8 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -19,6 +20,7 @@ import {
   type TestIdentity,
   withChain,
 } from '../../cluster/test/test-authority.ts';
+import { until } from '../../process/test/until.ts';
 import { chainsOf } from '../src/client-certificates.ts';
 import { createListener, Listener } from '../src/listener.ts';
 
@@ -262,6 +264,62 @@ describe('the certificate of a client', () => {
     expect(await outcomes()).to.deep.equal([0, 1]);
     listener.replaceContext(tlsContext(tlsWith([other], { crl: await other.revocations([theirs.cert]) })));
     expect(await outcomes()).to.deep.equal([0, 0]);
+  });
+
+  it('is not accepted from a handshake that began before the authorities were replaced', async () => {
+    const other = await TestAuthority.make('CN=other');
+    const middle = await TestAuthority.make('CN=middle', { parent: authority });
+    const shown = withChain(await middle.certify(), middle);
+    const { listener, port } = await listen(tlsWith([authority]));
+    const begun = createConnection({ port, host: '127.0.0.1' });
+    await once(begun, 'connect');
+    await seen(port); // the listener has accepted the connection before
+    listener.replaceContext(tlsContext(tlsWith([other])));
+    expect(await seen(port, { ...shown, socket: begun })).to.equal(undefined);
+  });
+
+  for (const what of ['authorities', 'revocation lists'] as const)
+    it(`is shown on no connection from before other ${what} came into use`, async () => {
+      const { listener, port } = await listen(tlsWith([authority]));
+      const kept = open(port, client);
+      kept.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      await once(kept, 'data');
+      listener.replaceContext(tlsContext(tlsWith([authority])));
+      kept.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      expect(String(await once(kept, 'data')), 'nothing has changed').to.include('sha256');
+      const others =
+        what === 'authorities'
+          ? tlsWith([await TestAuthority.make('CN=other')])
+          : tlsWith([authority], { crl: await authority.revocations([client.cert]) });
+      listener.replaceContext(tlsContext(others));
+      kept.on('error', () => undefined).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      expect(await text(kept).catch(() => '')).to.equal('');
+    });
+
+  it('is shown on no connection whose answer was in progress before, once that has ended', async () => {
+    const answers: ServerResponse[] = [];
+    const waits: RequestListener = (req, res) => {
+      answers.push(res);
+      if (req.url === '/begun') res.write('begun');
+    };
+    const listener = new Listener(waits, (counted) =>
+      createListener({ headers_timeout: 60_000, tls: tlsWith([authority]) }, counted),
+    );
+    opened.push(listener);
+    const port = Number(new URL(await listener.listen({ host: '127.0.0.1', port: 0 })).port);
+    const [begun, waiting] = [open(port, client), open(port, client)];
+    begun.write('GET /begun HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(begun, 'data');
+    waiting.write('GET /waiting HTTP/1.1\r\nHost: x\r\n\r\n');
+    await until(() => answers.length === 2);
+    listener.replaceContext(tlsContext(tlsWith([await TestAuthority.make('CN=other')])));
+    const all = [text(begun), text(waiting)];
+    for (const answer of answers) answer.end('the end');
+    const [first, second] = await Promise.all(all);
+    expect(first).to.include('the end');
+    expect(second)
+      .to.match(/connection: close/i)
+      .and.include('the end');
   });
 
   it('has no chain with the certificate of another trusted authority of the same name', async () => {
