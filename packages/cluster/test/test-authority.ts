@@ -24,6 +24,8 @@ export interface Certified {
 export interface AuthorityOptions extends Pick<Certified, 'notAfter' | 'extensions'> {
   /** Absent: it signs itself. */
   readonly parent?: TestAuthority;
+  /** Another spelling of the name of the authority that signs. */
+  readonly issuer?: string;
   readonly isAuthority?: boolean;
   readonly keys?: webcrypto.CryptoKeyPair;
 }
@@ -46,6 +48,7 @@ export class TestAuthority {
   static async make(subject = 'CN=authority', options: AuthorityOptions = {}): Promise<TestAuthority> {
     const {
       parent,
+      issuer = parent?.subject ?? subject,
       isAuthority = true,
       notAfter = new Date(Date.now() + dayMs),
       extensions = [],
@@ -53,7 +56,7 @@ export class TestAuthority {
     } = options;
     const made = await x509.X509CertificateGenerator.create({
       subject,
-      issuer: parent?.subject ?? subject,
+      issuer,
       notBefore: new Date(Date.now() - 2 * dayMs),
       notAfter,
       signingAlgorithm: signature,

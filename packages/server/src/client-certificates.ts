@@ -7,6 +7,9 @@ import { type ClientCertificate, clientCertificateBytesMax, clientChainMax, clie
 /** A certificate counts as valid for so long after its end, so that it is still part of a chain that OpenSSL verified a moment ago. */
 const validMs = 60_000;
 
+/** Maximum number of beginnings of chains that are followed: authorities that sign each other have more of them than can be counted. */
+const beginningsMax = 100;
+
 /** What verifies the certificates of a server's new handshakes. */
 interface Verifiers {
   /** SHA-256 of the authorities and revocation lists. */
@@ -49,27 +52,36 @@ function verifiedCertificate(socket: TLSSocket, known: readonly X509Certificate[
 export function chainsOf(leaf: X509Certificate, authorities: readonly X509Certificate[]): readonly Chain[] {
   const known = authorities.filter(({ validToDate }) => validToDate.getTime() > Date.now() - validMs);
   const whole: Chain[] = [];
-  for (const chain of chainsFrom([leaf], known))
-    if (chain.length > clientChainMax || whole.push(chain) > clientChainsMax) return [[leaf]];
+  let begun = 0;
+  for (const chain of chainsFrom([leaf], known)) {
+    begun += 1;
+    if (isWhole(chain, known)) whole.push(chain);
+    if (begun > beginningsMax || chain.length > clientChainMax || whole.length > clientChainsMax) return [[leaf]];
+  }
   if (whole.length > 0) return whole;
-  const roots = known.filter(isRoot);
+  const roots = begun === 1 ? known.filter(isRoot) : [];
   return roots.length === 0 || roots.length > clientChainsMax ? [[leaf]] : roots.map((root) => [leaf, root]);
 }
 
 type Chain = readonly X509Certificate[];
 
-/** Yields every chain from the last certificate of this one to a root, each certificate signed by the next one. */
+/** Yields this chain and every longer one that begins with it, up to a root, each certificate signed by the next one. */
 function* chainsFrom(chain: Chain, authorities: Chain): Generator<Chain> {
+  yield chain;
   const last = chain.at(-1);
-  if (last === undefined) return;
-  if (isRoot(last) && authorities.some(({ fingerprint256 }) => fingerprint256 === last.fingerprint256)) yield chain;
-  else
-    for (const issuer of authorities)
-      if (!chain.includes(issuer) && hasSigned(issuer, last)) yield* chainsFrom([...chain, issuer], authorities);
+  if (last === undefined || isWhole(chain, authorities)) return;
+  for (const issuer of authorities)
+    if (!chain.includes(issuer) && hasSigned(issuer, last)) yield* chainsFrom([...chain, issuer], authorities);
 }
 
-/** OpenSSL too recognizes roots by their names. */
-const isRoot = ({ subject, issuer }: X509Certificate): boolean => subject === issuer;
+const isWhole = (chain: Chain, authorities: Chain): boolean =>
+  chain
+    .slice(-1)
+    .every((last) => isRoot(last) && authorities.some(({ fingerprint256 }) => fingerprint256 === last.fingerprint256));
+
+/** OpenSSL too recognizes roots by their names, and compares them without regard to letter case and encoding. */
+const isRoot = (certificate: X509Certificate): boolean =>
+  certificate.subject === certificate.issuer || certificate.checkIssued(certificate);
 
 function hasSigned(issuer: X509Certificate, certificate: X509Certificate): boolean {
   try {

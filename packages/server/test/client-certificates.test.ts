@@ -359,6 +359,30 @@ describe('the certificate of a client', () => {
       expect(chains(client, twin, authority)).to.deep.equal([prints(client, authority)]);
     });
 
+    it('has the root that OpenSSL finds, although its two names are written differently', async () => {
+      const [odd, other] = [await TestAuthority.make('CN=odd', { issuer: 'CN=ODD' }), await TestAuthority.make('CN=other')];
+      const middle = await TestAuthority.make('CN=middle', { parent: odd });
+      const [own, below] = [await odd.certify(), await middle.certify()];
+      expect(chains(own, odd, other)).to.deep.equal([prints(own, odd)]);
+      expect(chains(below, odd, other)).to.have.deep.members([prints(below, odd), prints(below, other)]);
+      const { port } = await listen(tlsWith([odd, other]));
+      expect((await seen(port, own))?.chains).to.deep.equal([[own, odd].map(({ cert }) => sha256Of(cert))]);
+      expect((await seen(port, withChain(below, middle)))?.chains).to.have.length(2);
+    });
+
+    it('is alone if authorities that sign each other have too many beginnings of chains', async () => {
+      const mesh = await Promise.all(Array.from({ length: 9 }, (_, at) => TestAuthority.make(`CN=mesh ${at}`)));
+      const crossed = await Promise.all(
+        mesh.flatMap(({ subject, keys }) =>
+          mesh.filter((parent) => parent.keys !== keys).map((parent) => TestAuthority.make(subject, { parent, keys })),
+        ),
+      );
+      const own = await (mesh[0] as TestAuthority).certify();
+      const begunMs = performance.now();
+      expect(chains(own, ...crossed)).to.deep.equal([prints(own)]);
+      expect(performance.now() - begunMs).to.be.below(5_000);
+    });
+
     it('is alone if there is no root, if there are too many chains, or one is too long', async () => {
       expect(chains(client)).to.deep.equal([prints(client)]);
       const roots = await Promise.all(
