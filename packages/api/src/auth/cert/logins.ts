@@ -19,6 +19,7 @@ import {
   type TokenSettings,
   type TokenSettingsChange,
 } from '@transitd/access';
+import { accessTurns, TimeSlice } from '@transitd/event-loop';
 import { type ClientCertificate, type RecordClock, withinCidrs } from '@transitd/process';
 import type { RefusedBy } from '@transitd/storage-fsm';
 import { certificatesIn, isForClients } from './certificate.ts';
@@ -105,7 +106,9 @@ export class CertLogins implements OpenedMethod {
     const shown = this.#verified(certificate);
     const names = await readNames(shown);
     let refused: RefusedBy | undefined;
+    const slice = new TimeSlice(accessTurns);
     for (const each of name === '' ? await this.roles.list(mount.id) : [loginName(name)]) {
+      if (slice.isOver) await slice.next();
       const role = await this.roles.find(mount.id, each);
       if (role === undefined || !isInEveryChain(role.value.certificates, shown)) continue;
       refused = violated(role.value, names, address);
