@@ -1,18 +1,20 @@
 import { allows, type Capability } from '@transitd/access';
-import type { Context } from './operation.ts';
+import type { Call, Context } from './operation.ts';
+import { foreignUse } from './rights.ts';
 
 /**
- * Returns a function that finds out whether the caller of a stream may still read it: the node is unsealed, the token is valid, and the
- * token's policies grant the capabilities on the path.
+ * Returns a function that finds out whether the caller of a stream may still read it: the node is unsealed, the token is valid and
+ * may be used from there, and its policies grant the capabilities on the path.
  */
 export const continuedRights =
   (
     { node, services, token }: Pick<Context, 'node' | 'services' | 'token'>,
-    path: string,
+    call: Pick<Call, 'path' | 'address' | 'certificate'>,
     ...capabilities: readonly Capability[]
   ) =>
   async (): Promise<boolean> => {
     if (node.services !== services) return false; // sealed
     const principal = await services.tokens.authenticate(token);
-    return principal !== undefined && capabilities.every((capability) => allows(principal, capability, path));
+    if (principal === undefined || foreignUse(principal, call, services.tokens.nowMs) !== undefined) return false;
+    return capabilities.every((capability) => allows(principal, capability, call.path));
   };

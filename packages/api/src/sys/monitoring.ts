@@ -82,9 +82,9 @@ const monitor = (log: LiveLog): GuardedOperation =>
     onSecondary: true,
     capability: 'read',
     sudo: true,
-    run: (context, { path, wrapTtlS, values }) => {
+    run: (context, { wrapTtlS, values, ...call }) => {
       if (wrapTtlS !== undefined) throw new RequestError('invalid_request', 'this response cannot be wrapped');
-      const mayContinue = continuedRights(context, path, 'sudo', 'read');
+      const mayContinue = continuedRights(context, call, 'sudo', 'read');
       const level = oneOf(followedLevels, values.log_level ?? 'info', 'log_level');
       const format = oneOf(logFormats, values.log_format ?? 'standard', 'log_format');
       return {

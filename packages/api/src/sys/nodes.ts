@@ -23,11 +23,11 @@ const nodes = guarded({
   answers: answers.either(answers.data(viewSchema), 'application/x-ndjson', viewSchema),
   capability: 'read',
   where: 'here',
-  run: async (context, { path, wrapTtlS, values }) => {
+  run: async (context, { wrapTtlS, values, ...call }) => {
     const { reports } = context.node.requireMember();
     if (values.follow !== true) return dataReply(await reports.view());
     if (wrapTtlS !== undefined) throw new RequestError('invalid_request', 'this response cannot be wrapped');
-    const hasRights = continuedRights(context, path, 'read');
+    const hasRights = continuedRights(context, call, 'read');
     // A cluster that becomes a secondary, or is demoted or superseded, refuses this path.
     const mayContinue = async (): Promise<boolean> => !context.node.eligibility.isSecondary && (await hasRights());
     return {
