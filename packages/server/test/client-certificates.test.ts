@@ -378,9 +378,7 @@ describe('the certificate of a client', () => {
         ),
       );
       const own = await (mesh[0] as TestAuthority).certify();
-      const begunMs = performance.now();
-      expect(chains(own, ...crossed)).to.deep.equal([prints(own)]);
-      expect(performance.now() - begunMs).to.be.below(5_000);
+      expect(chains(own, ...crossed)).to.deep.equal([prints(own)]); // the time limit of the test ends a search without a bound
     });
 
     it('is alone if there is no root, if there are too many chains, or one is too long', async () => {

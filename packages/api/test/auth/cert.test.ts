@@ -93,7 +93,7 @@ describe('the auth method cert', () => {
 
   it('lets other requests run while it looks for a role among many', async () => {
     const others = Array.from({ length: 500 }, (_, at) => `${at}`.padStart(100, 'x'));
-    for (let at = 0; at < 100; at++) await role(`r${at}`, { allowed_common_names: others });
+    for (let at = 0; at < 250; at++) await role(`r${at}`, { allowed_common_names: others });
     let [turns, isOver] = [0, false];
     const count = (): void => {
       turns += 1;
@@ -102,7 +102,7 @@ describe('the auth method cert', () => {
     setImmediate(count);
     expect(refusalOf(await login(shown(client)))).to.equal(noMatch);
     isOver = true;
-    expect(turns).to.be.at.least(5);
+    expect(turns, 'two without slices').to.be.above(3);
   });
 
   it('refuses a login without a verified certificate, and believes no header but that of a member', async () => {
