@@ -21,6 +21,7 @@ const nodeWith = ({ member, ...parts }: { readonly member?: object; readonly [pa
     clock: { isTrusted: true, deviationS: 0 },
     member: {
       engine: { featureLevel: 1, diskStalledMs: 0 },
+      usage: { keysNearLimit: 0 },
       replica: { status: () => ({ appliedIndex: 10, commitIndex: 10 }) },
       ...member,
     },
