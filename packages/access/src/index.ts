@@ -60,11 +60,12 @@ export {
 } from './tokens/token-settings.ts';
 export { Tokens, type TokensOptions } from './tokens/tokens.ts';
 export type { WrapInfo, Wrapped, Wrapping } from './tokens/wrapping.ts';
+export { checkCertificates } from './values/ca-certificates.ts';
 export { checkCidrs } from './values/cidr.ts';
 export { type ClockDispute, type ClockDisputes, noDisputes, type TimeSource } from './values/clock-dispute.ts';
 export { DisputedDates, earlierBy } from './values/disputed-dates.ts';
 export { AccessError, type AccessErrorCode, conflict, invalidRequest, RateLimited, refusedBy } from './values/errors.ts';
-export { given } from './values/given.ts';
+export { type Changed, given } from './values/given.ts';
 export { starsMatch } from './values/glob.ts';
 export { changedInert, type InertSettings } from './values/inert-settings.ts';
 export { decodeJson, encodeJson } from './values/json-record.ts';

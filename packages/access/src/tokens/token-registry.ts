@@ -171,6 +171,17 @@ export class TokenRegistry {
   }
 
   /**
+   * As {@link issue}, for a login that is not tried again.
+   * @param read - the record that the error names
+   * @throws AccessError `too_many_conflicts` when a record that the login read has changed
+   */
+  async issueOnce(login: LoginGrant, read = 'the auth method'): Promise<Issued> {
+    const issued = await this.issue(login);
+    if (issued === undefined) throw conflict(read, { by: 'another request', outcome: 'no token was created' });
+    return issued;
+  }
+
+  /**
    * Creates a root token without a parent. The caller has checked that this is authorized. Only this call returns the token.
    * @throws AccessError `too_many_conflicts`; StoreError
    */

@@ -1,3 +1,6 @@
+/** A change of some members; the others keep their values. */
+export type Changed<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
+
 /** The members that a change sets. */
 export type Given<T extends object> = Partial<{ readonly [Name in keyof T]: Exclude<T[Name], undefined> }>;
 

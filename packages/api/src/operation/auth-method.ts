@@ -47,9 +47,10 @@ export const login = <Opened extends OpenedMethod, S extends FieldSchema>({
   ...declared
 }: Omit<OperationDescription<S>, 'answers'> & {
   readonly takes: S;
-  /** Returns the name of the role, for its quotas; absent if logins have no role. */
+  /** Returns the name of the role, for its quotas and for `run`; absent if logins have no role. */
   roleOf?(context: MethodContext<Opened>, values: Fields<S>['values'], login: Login): string | Promise<string>;
-  run(method: Opened, login: Login, values: Fields<S>['values']): Promise<Issued>;
+  /** @param role - what `roleOf` returned; empty without it */
+  run(method: Opened, login: Login, values: Fields<S>['values'], role: string): Promise<Issued>;
 }): MethodOperation => ({
   name: 'login',
   capability: 'open',
@@ -59,8 +60,9 @@ export const login = <Opened extends OpenedMethod, S extends FieldSchema>({
     answers: issued,
     run: async (context, { values, path, address, certificate }) => {
       const request: Login = { mount: context.mount, path, address, certificate };
-      if (roleOf !== undefined) context.services.quotas.admitLogin(path, await roleOf(context, values, request), address);
-      return tokenReply(await run(context.method, request, values));
+      const role = (await roleOf?.(context, values, request)) ?? '';
+      if (roleOf !== undefined) context.services.quotas.admitLogin(path, role, address);
+      return tokenReply(await run(context.method, request, values, role));
     },
   }),
 });
@@ -84,6 +86,11 @@ export const recordPaths = (
     POST: methodOperation(`${name}write`, 'update', write, more),
     DELETE: methodOperation(`${name}delete`, 'delete', remove),
   },
+});
+
+/** Returns the path of the configuration of a method. */
+export const configPaths = (read: MethodOperation['handler'], write: MethodOperation['handler']): MethodPaths => ({
+  config: { GET: methodOperation('config-read', 'read', read), POST: methodOperation('config-write', 'update', write) },
 });
 
 /** A type of auth methods, whole: its operations and fields, its login, its records and their sweep. */

@@ -1,6 +1,6 @@
 import {
+  type Changed,
   changedSettings,
-  conflict,
   displayNameOf,
   given,
   type Issued,
@@ -47,11 +47,7 @@ export interface CertRole extends AllowedNames {
   readonly token: TokenSettings;
 }
 
-export type CertRoleChange = {
-  readonly [Name in keyof Omit<CertRole, 'certificates' | 'token'>]?: CertRole[Name] | undefined;
-} & {
-  readonly token: TokenSettingsChange;
-};
+export type CertRoleChange = Changed<Omit<CertRole, 'certificates' | 'token'>> & { readonly token: TokenSettingsChange };
 
 const newRole: CertRole = {
   certificate: '',
@@ -125,7 +121,7 @@ export class CertLogins implements OpenedMethod {
     const { name, value: role, condition } = await this.roleOf(request, roleName);
     const shown = this.#verified(request.certificate);
     const { commonName, serialNumber, subjectKeyId, authorityKeyId } = await readNames(shown);
-    const granted = await this.#registry.issue({
+    return this.#registry.issueOnce({
       mount,
       settings: role.token,
       displayName: `${displayNameOf(mount)}-${role.displayName === '' ? name : role.displayName}`,
@@ -140,8 +136,6 @@ export class CertLogins implements OpenedMethod {
       source: condition,
       ...(role.tokenBoundCertificate && { boundCertificate: shown.sha256 }),
     });
-    if (granted === undefined) throw conflict('the auth method', { by: 'another request', outcome: 'no token was created' });
-    return granted;
   }
 
   close(): void {

@@ -61,7 +61,7 @@ const enter = login({
   takes: { name: text('Name of the role; default: the first role that the certificate matches') },
   roleOf: async ({ method }: Here, { name = '' }, request) =>
     name === '' ? (await method.roleOf(request, '')).name : loginName(name),
-  run: (method: CertLogins, request, { name = '' }) => method.login(request, name),
+  run: (method: CertLogins, request, _, role) => method.login(request, role),
 });
 
 /** Logins by TLS client certificates. */

@@ -1,5 +1,4 @@
-import { X509Certificate } from 'node:crypto';
-import { type InertSettings, invalidRequest } from '@transitd/access';
+import { checkCertificates, type InertSettings, invalidRequest } from '@transitd/access';
 import { type JwtKeySource, jwtAlgorithms, parseKeySet, pemAsJwk } from './keys.ts';
 
 /** The configuration of an auth method. Exactly one source of keys is set. */
@@ -92,16 +91,3 @@ const isHttps = (url: string): boolean => URL.canParse(url) && new URL(url).prot
 /** OpenID Connect Discovery 1.0 §3. */
 const isIssuer = (url: string): boolean =>
   isHttps(url) && !/[?#]/.test(url) && new URL(url).username + new URL(url).password === '';
-
-/** @throws AccessError `invalid_request` */
-function checkCertificates(field: string, pem: string): void {
-  if (pem === '') return;
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  try {
-    for (const block of blocks) new X509Certificate(block);
-    if (blocks.length > 0) return;
-  } catch {
-    // the same refusal
-  }
-  throw invalidRequest(`${field} must be certificates in PEM`);
-}

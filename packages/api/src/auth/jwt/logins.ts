@@ -1,8 +1,8 @@
 import {
   AccessError,
+  type Changed,
   changedInert,
   changedSettings,
-  conflict,
   displayNameOf,
   equalizeReads,
   given,
@@ -61,7 +61,6 @@ export interface JwtRole {
   readonly token: TokenSettings;
 }
 
-type Changed<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 export type JwtConfigChange = Changed<JwtConfig>;
 export type JwtRoleChange = Changed<Omit<JwtRole, 'token'>> & { readonly token: TokenSettingsChange };
 
@@ -152,7 +151,7 @@ export class JwtLogins implements OpenedMethod {
     const claims = await this.#verified(config.value, role?.value, jwt, address);
     if (role === undefined) throw invalidRequest('unknown role', refusedBy('role'));
     await runInSlices(checkClaims(role.value, claims), new TimeSlice(accessTurns));
-    const granted = await this.#registry.issue({
+    return this.#registry.issueOnce({
       mount,
       settings: role.value.token,
       groups: groupsOf(role.value, claims),
@@ -162,8 +161,6 @@ export class JwtLogins implements OpenedMethod {
       source: role.condition,
       conditions: [config.condition],
     });
-    if (granted === undefined) throw conflict('the auth method', { by: 'another request', outcome: 'no token was created' });
-    return granted;
   }
 
   close(): void {

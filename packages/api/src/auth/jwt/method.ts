@@ -25,10 +25,10 @@ import {
 import * as answers from '../../operation/answers.ts';
 import {
   type AuthMethod,
+  configPaths,
   login,
   type MethodContext,
   methodHandler,
-  methodOperation,
   recordPaths,
 } from '../../operation/auth-method.ts';
 import { inert, inertIn, inertMembers } from '../../operation/inert-fields.ts';
@@ -245,10 +245,7 @@ export const jwt: AuthMethod = {
   type: 'jwt',
   open: (services) => new JwtLogins(services),
   paths: {
-    config: {
-      GET: methodOperation('config-read', 'read', readConfig),
-      POST: methodOperation('config-write', 'update', configure),
-    },
+    ...configPaths(readConfig, configure),
     ...recordPaths('role', roles, { name: 'role-' }),
     login: { POST: enter },
   },

@@ -1,9 +1,9 @@
-import { X509Certificate } from 'node:crypto';
 import {
   type AccessError,
+  type Changed,
   changedInert,
   changedSettings,
-  conflict,
+  checkCertificates,
   displayNameOf,
   given,
   type InertSettings,
@@ -62,7 +62,6 @@ export interface KubernetesRole {
   readonly token: TokenSettings;
 }
 
-type Changed<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 export type KubernetesConfigChange = Changed<KubernetesConfig>;
 export type KubernetesRoleChange = Changed<Omit<KubernetesRole, 'token'>> & { readonly token: TokenSettingsChange };
 
@@ -172,7 +171,7 @@ export class KubernetesLogins implements OpenedMethod {
       review,
     );
     const { namespace, name: account, uid } = claims.account;
-    const granted = await this.#registry.issue({
+    return this.#registry.issueOnce({
       mount,
       settings: role.value.token,
       displayName: `${displayNameOf(mount)}-${namespace}-${account}`,
@@ -187,8 +186,6 @@ export class KubernetesLogins implements OpenedMethod {
       source: role.condition,
       conditions: [config.condition],
     });
-    if (granted === undefined) throw conflict('the auth method', { by: 'another request', outcome: 'no token was created' });
-    return granted;
   }
 
   close(): void {
@@ -262,21 +259,12 @@ function urlOf({ kubernetesHost: host }: KubernetesConfig): string {
 function checkConfig(config: KubernetesConfig): string {
   const { kubernetesCaCert: ca, tokenReviewerJwt: token, pemKeys } = config;
   const url = urlOf(config);
-  if (ca !== '' && !isCertificates(ca)) throw invalidRequest('kubernetes_ca_cert must be certificates in PEM');
+  checkCertificates('kubernetes_ca_cert', ca);
   // A bearer token of RFC 6750 §2.1.
   if (!/^[\w.~+/-]*=*$/.test(token)) throw invalidRequest('token_reviewer_jwt must be a token');
   if (pemKeys.length > pemKeysMax) throw invalidRequest(`pem_keys must have at most ${pemKeysMax} keys`);
   for (const pem of pemKeys) publicKeyIn(pem);
   return url;
-}
-
-function isCertificates(text: string): boolean {
-  const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  try {
-    return found.length > 0 && found.every((pem) => new X509Certificate(pem).raw.length > 0);
-  } catch {
-    return false;
-  }
 }
 
 /** @throws AccessError `invalid_request` */

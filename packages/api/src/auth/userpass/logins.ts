@@ -1,7 +1,6 @@
 import {
   AccessError,
   changedSettings,
-  conflict,
   displayNameOf,
   equalizeReads,
   type Issued,
@@ -109,15 +108,14 @@ export class Userpass implements OpenedMethod {
     }
     this.#lockOuts.forget(key);
     const lower = loginName(name);
-    const granted = await this.#registry.issue({
+    const grant = {
       mount,
       settings: user.value.token,
       displayName: `${displayNameOf(mount)}-${lower}`,
       meta: { username: lower },
       path,
       source: user.condition,
-    });
-    if (granted === undefined) throw conflict('the user', { by: 'another request', outcome: 'no token was created' });
-    return granted;
+    };
+    return this.#registry.issueOnce(grant, 'the user');
   }
 }
