@@ -3,9 +3,9 @@ import { ensureAuditKey } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
 import type { Engine, NodeRole } from '@transitd/cluster';
 import { type RecordClock, reasonOf } from '@transitd/process';
-import type { DueRound } from '@transitd/transit-engine';
+import type { DueChange, DueRound } from '@transitd/transit-engine';
 import { destruction } from './destruction.ts';
-import { type Journal, recordedChange } from './due-changes.ts';
+import { type Journal, type OwnOperation, recordedChange } from './due-changes.ts';
 import { sweepRemovedMounts } from './mounts/mount-sweep.ts';
 import type { Mount } from './mounts/mounts.ts';
 import type { Services } from './services.ts';
@@ -68,34 +68,37 @@ export async function runActiveTasks(
     });
     if (removed > 0) log.info({ removed }, 'deleted records of removed mounts');
   });
+  let mayDestroy = (): boolean => false;
+  await attempt('find out whether something may be destroyed', async () => {
+    mayDestroy = await destruction(barrier.store, records, clock);
+  });
   for (const mount of services.mounts.list) {
     const engine = services.mounts.engines.get(mount.path);
     if (engine === undefined) continue;
     await attempt('use key material that secondary clusters have confirmed', () => engine.useConfirmed());
+    const recorded = (operation: OwnOperation): DueChange => recordedChange(operation, mount, services, { log, audit });
     await attempt('rotate keys that are due', async () => {
-      const { failed } = await engine.rotateDue(keyLimit, recordedChange('rotate', mount, services, { log, audit }));
+      const { failed } = await engine.rotateDue(keyLimit, recorded('rotate'));
       warnOfFailed(
         mount,
         failed,
         'could not rotate keys that are due, such as this one; they are tried again, at least each hour',
       );
     });
-    await attempt('delete versions of keys that are due', async () => {
-      const mayDestroy = await destruction(barrier.store, records, clock);
-      if (!mayDestroy()) return;
-      const { failed } = await engine.trimDue(keyLimit, mayDestroy, recordedChange('trim', mount, services, { log, audit }));
-      warnOfFailed(
-        mount,
-        failed,
-        'could not delete versions of keys that are due, such as this one; they are tried again, at least each hour',
-      );
-    });
-    await attempt('delete keys that are due', async () => {
-      const mayDestroy = await destruction(barrier.store, records, clock);
-      if (!mayDestroy()) return;
-      const { failed } = await engine.deleteDue(keyLimit, mayDestroy, recordedChange('delete', mount, services, { log, audit }));
-      warnOfFailed(mount, failed, 'could not delete keys whose scheduled deletion is due, such as this one');
-    });
+    if (mayDestroy()) {
+      await attempt('delete versions of keys that are due', async () => {
+        const { failed } = await engine.trimDue(keyLimit, mayDestroy, recorded('trim'));
+        warnOfFailed(
+          mount,
+          failed,
+          'could not delete versions of keys that are due, such as this one; they are tried again, at least each hour',
+        );
+      });
+      await attempt('delete keys that are due', async () => {
+        const { failed } = await engine.deleteDue(keyLimit, mayDestroy, recorded('delete'));
+        warnOfFailed(mount, failed, 'could not delete keys whose scheduled deletion is due, such as this one');
+      });
+    }
     await attempt('delete the records of deleted keys', () => engine.sweep(sweepLimit));
     // Generating the key takes seconds, so it is created before the first request for it.
     await attempt('create the wrapping key for imports', () => engine.transfers.wrappingKey());

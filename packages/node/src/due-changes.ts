@@ -34,13 +34,14 @@ const changes = {
   },
   delete: { verb: 'DELETE', below: '', done: 'deleted a key whose scheduled deletion was due' },
 } as const satisfies Readonly<Record<string, OwnChange>>;
+export type OwnOperation = keyof typeof changes;
 
 /**
  * Logs and audits changes that the keys of a mount are due for. The entries are those of a request for the operation, without a caller and
  * with `automatic` in the data. As for requests, nothing is done unless the request entry is written.
  */
 export const recordedChange =
-  (operation: keyof typeof changes, mount: Mount, { auditKey }: Pick<Services, 'auditKey'>, { log, audit }: Journal): DueChange =>
+  (operation: OwnOperation, mount: Mount, { auditKey }: Pick<Services, 'auditKey'>, { log, audit }: Journal): DueChange =>
   async (name, change) => {
     const { verb, below, member, done }: OwnChange = changes[operation];
     const exchange = new Exchange({

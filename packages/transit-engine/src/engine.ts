@@ -3,7 +3,7 @@ import type { Store, Transaction } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
 import { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 import { ChangeQueue } from './keys/change-queue.ts';
-import { changeDue, type DueChange, type DuePauses, type DueRound, isDeletionDue, isRotationDue, isTrimDue } from './keys/due.ts';
+import { changeDue, type DueChange, type DueKind, type DuePauses, type DueRound, isDue } from './keys/due.ts';
 import {
   type CreateKeyRequest,
   checkMayUpdate,
@@ -128,9 +128,7 @@ export class TransitEngine {
   readonly signing: Signing;
   readonly certificates: KeyCertificates;
   #sweepCursor = '';
-  #rotationPauses: DuePauses = new Map();
-  #trimPauses: DuePauses = new Map();
-  #deletionPauses: DuePauses = new Map();
+  readonly #pauses: Record<DueKind, DuePauses> = { rotations: new Map(), trims: new Map(), deletions: new Map() };
 
   constructor(options: TransitEngineOptions) {
     const { store, mountId, ciphertextPrefix = 'svc', clock, caches = engineCaches() } = options;
@@ -337,15 +335,12 @@ export class TransitEngine {
    * @param limit - maximum number of rotations
    * @param around - called for each key that is due, to record its rotation
    */
-  async rotateDue(limit: number, around: DueChange = (_, rotate) => rotate()): Promise<DueRound> {
-    const from = { store: this.#store, index: this.#paths.rotations, nowMs: this.#clock.dueMs() };
-    const { pauses, ...round } = await changeDue(from, limit, this.#rotationPauses, async (place) => {
-      if (!isRotationDue(await this.#keys.key(place.name), place)) return false;
+  rotateDue(limit: number, around: DueChange = (_, rotate) => rotate()): Promise<DueRound> {
+    const mayBegin = async (): Promise<boolean> => {
       await this.#secondaries.required(); // if one is absent, the round ends before anything is recorded
-      return (await around(place.name, () => this.#rotateAsDue(place))) !== undefined;
-    });
-    this.#rotationPauses = pauses;
-    return round;
+      return true;
+    };
+    return this.#dueRound('rotations', limit, around, { mayBegin, change: (place) => this.#rotateAsDue(place) });
   }
 
   /**
@@ -353,28 +348,18 @@ export class TransitEngine {
    * removal that meets another change of its key is left to the next call.
    * @param mayDestroy - asked before each removal, after its key was read
    */
-  async trimDue(limit: number, mayDestroy: () => boolean, around: DueChange = (_, trim) => trim()): Promise<DueRound> {
-    const from = { store: this.#store, index: this.#paths.trims, nowMs: this.#clock.dueMs() };
-    const { pauses, ...round } = await changeDue(from, limit, this.#trimPauses, async (place) => {
-      if (!isTrimDue(await this.#keys.key(place.name), place) || !mayDestroy()) return false;
-      return (await around(place.name, () => this.#trimAsDue(place, mayDestroy))) !== undefined;
-    });
-    this.#trimPauses = pauses;
-    return round;
+  trimDue(limit: number, mayDestroy: () => boolean, around: DueChange = (_, trim) => trim()): Promise<DueRound> {
+    const change = (place: DuePlace): Promise<number | undefined> => this.#trimAsDue(place, mayDestroy);
+    return this.#dueRound('trims', limit, around, { mayBegin: mayDestroy, change });
   }
 
   /**
    * Deletes the keys whose scheduled deletion is due by both clocks. As {@link trimDue}; a key that may not be deleted any more fails once,
    * loses its schedule and stays soft-deleted.
    */
-  async deleteDue(limit: number, mayDestroy: () => boolean, around: DueChange = (_, remove) => remove()): Promise<DueRound> {
-    const from = { store: this.#store, index: this.#paths.deletions, nowMs: this.#clock.dueMs() };
-    const { pauses, ...round } = await changeDue(from, limit, this.#deletionPauses, async (place) => {
-      if (!isDeletionDue(await this.#keys.key(place.name), place) || !mayDestroy()) return false;
-      return (await around(place.name, () => this.#deleteAsDue(place, mayDestroy))) !== undefined;
-    });
-    this.#deletionPauses = pauses;
-    return round;
+  deleteDue(limit: number, mayDestroy: () => boolean, around: DueChange = (_, remove) => remove()): Promise<DueRound> {
+    const change = (place: DuePlace): Promise<number | undefined> => this.#deleteAsDue(place, mayDestroy);
+    return this.#dueRound('deletions', limit, around, { mayBegin: mayDestroy, change });
   }
 
   /** @throws TransitError `key_not_found`, `invalid_request`; what `check` throws */
@@ -505,12 +490,34 @@ export class TransitEngine {
     const { version } = await this.#changes.run(place.name, async () => {
       const isHeld = await this.#secondaries.required(); // the setting may have changed while the rotation was recorded
       const key = await this.#keys.key(place.name);
-      if (!isRotationDue(key, place)) return { version: undefined };
+      if (!isDue('rotations', key, place)) return { version: undefined };
       const { record, transaction } = await this.#rotation(isHeld ? heldBack(key) : key);
       const isWritten = transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined;
       return isWritten ? { version: record.latestVersion } : undefined;
     });
     return version;
+  }
+
+  /** Runs one round of changes that are due. @param mayBegin - asked about each key before its change is recorded */
+  async #dueRound(
+    kind: DueKind,
+    limit: number,
+    around: DueChange,
+    {
+      mayBegin,
+      change,
+    }: {
+      readonly mayBegin: () => boolean | Promise<boolean>;
+      readonly change: (place: DuePlace) => Promise<number | undefined>;
+    },
+  ): Promise<DueRound> {
+    const from = { store: this.#store, index: this.#paths[kind], nowMs: this.#clock.dueMs() };
+    const { pauses, ...round } = await changeDue(from, limit, this.#pauses[kind], async (place) => {
+      if (!isDue(kind, await this.#keys.key(place.name), place) || !(await mayBegin())) return false;
+      return (await around(place.name, () => change(place))) !== undefined;
+    });
+    this.#pauses[kind] = pauses;
+    return round;
   }
 
   async #usageOf({ name, record: { id } }: StoredKey): Promise<KeyUsage> {
@@ -525,7 +532,7 @@ export class TransitEngine {
     return this.#changes.exclusively(name, async () => {
       const key = await this.#keys.key(name);
       // A restore of the cluster that is applied after this question conflicts, because it replaces the record that was read before.
-      if (!isTrimDue(key, place) || !mayDestroy()) return undefined;
+      if (!isDue('trims', key, place) || !mayDestroy()) return undefined;
       const { record, transaction } = trimAged(this.#paths, key, { dueMs: this.#clock.dueMs(), utcMs: this.#clock.utcMs() });
       const isWritten = transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined;
       return isWritten ? record.minAvailableVersion : undefined;
@@ -537,7 +544,7 @@ export class TransitEngine {
     return this.#changes.exclusively(place.name, async () => {
       const key = await this.#keys.key(place.name);
       // A restore of the cluster that is applied after this question conflicts, as in a removal of versions.
-      if (!isDeletionDue(key, place) || !mayDestroy()) return undefined;
+      if (!isDue('deletions', key, place) || !mayDestroy()) return undefined;
       const { latestVersion, deletionAllowed } = key.record;
       const transaction = deletionAllowed ? deleteKey(this.#paths, key) : endSchedule(this.#paths, key).transaction;
       const isWritten = transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined;

@@ -11,6 +11,15 @@ export function rotationDueMs(record: KeyRecord): number | undefined {
   return Math.min(latestCreatedMs + autoRotatePeriodS * 1000, Number.MAX_SAFE_INTEGER);
 }
 
+/** What a node does to keys by itself, with the time at which it is due for a key, in Unix milliseconds; undefined if it is not. */
+const dueTimes = {
+  rotations: rotationDueMs,
+  trims: trimDueMs,
+  deletions: ({ scheduledDeletionMs }) => scheduledDeletionMs,
+} as const satisfies Readonly<Record<string, (record: KeyRecord) => number | undefined>>;
+export type DueKind = keyof typeof dueTimes;
+const dueKinds = Object.keys(dueTimes) as DueKind[];
+
 /**
  * Returns the writes that keep the indexes of due times in step with a key. They are part of every transaction that writes or deletes the
  * key's record, so the indexes and the records never disagree.
@@ -20,16 +29,11 @@ export function dueWrites(
   name: string,
   { before, after }: { readonly before: KeyRecord | undefined; readonly after: KeyRecord | undefined },
 ): Write[] {
-  const indexes = [
-    { index: paths.rotations, dueMs: rotationDueMs },
-    { index: paths.trims, dueMs: trimDueMs },
-    { index: paths.deletions, dueMs: deletionDueMs },
-  ];
-  return indexes.flatMap(({ index, dueMs }) => {
-    const [old, next] = [before && dueMs(before), after && dueMs(after)];
+  return dueKinds.flatMap((kind) => {
+    const [old, next] = [before && dueTimes[kind](before), after && dueTimes[kind](after)];
     if (old === next) return [];
-    const removed = old === undefined ? [] : [{ path: index.path({ dueMs: old, name }), value: null }];
-    const added = next === undefined ? [] : [{ path: index.path({ dueMs: next, name }), value: dueMark }];
+    const removed = old === undefined ? [] : [{ path: paths[kind].path({ dueMs: old, name }), value: null }];
+    const added = next === undefined ? [] : [{ path: paths[kind].path({ dueMs: next, name }), value: dueMark }];
     return [...removed, ...added];
   });
 }
@@ -37,19 +41,11 @@ export function dueWrites(
 /** The path contains all the information, but every record needs a value. */
 const dueMark = Uint8Array.of(1);
 
-/** Whether a key still has this time of rotation. While its newest version is unconfirmed, it gets no further one. */
-export const isRotationDue = <K extends { readonly record: KeyRecord }>(key: K | undefined, place: DuePlace): key is K =>
-  key !== undefined && rotationDueMs(key.record) === place.dueMs && key.record.confirmedVersion === undefined;
-
-const deletionDueMs = ({ scheduledDeletionMs }: KeyRecord): number | undefined => scheduledDeletionMs;
-
-/** Whether a key still has this time of its deletion. */
-export const isDeletionDue = <K extends { readonly record: KeyRecord }>(key: K | undefined, place: DuePlace): key is K =>
-  key !== undefined && deletionDueMs(key.record) === place.dueMs;
-
-/** Whether a key still has this time of removal of its versions. */
-export const isTrimDue = <K extends { readonly record: KeyRecord }>(key: K | undefined, place: DuePlace): key is K =>
-  key !== undefined && trimDueMs(key.record) === place.dueMs;
+/** Whether a key still has this due time. A key whose newest version is unconfirmed is not rotated: it gets no further one. */
+export const isDue = <K extends { readonly record: KeyRecord }>(kind: DueKind, key: K | undefined, place: DuePlace): key is K =>
+  key !== undefined &&
+  dueTimes[kind](key.record) === place.dueMs &&
+  !(kind === 'rotations' && key.record.confirmedVersion !== undefined);
 
 /**
  * Runs the change of the key with this name, and returns the version that it results in: the new one of a rotation, the oldest that is left
