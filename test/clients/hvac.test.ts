@@ -1,14 +1,10 @@
 // @live
 // The Python client hvac, unchanged against a live node. It is installed from the Python registry into its own folder.
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { exportSPKI } from 'jose';
-import { clusterKey, StubApiServer, tokenOf } from '../../packages/api/test/auth/stub-api-server.ts';
+import { clusterKey, StubApiServer, serveReviews, tokenOf } from '../../packages/api/test/auth/stub-api-server.ts';
 import { TestAuthority } from '../../packages/cluster/test/test-authority.ts';
 import { makeCertificate } from '../../packages/process/test/certificate.ts';
 import { startNode } from '../process/gateways/clients.ts';
@@ -116,12 +112,8 @@ describe('hvac', () => {
     const reviewer = planted('reviewer').replaceAll(/[^\w-]/g, '-');
     api.reviewers.add(reviewer);
     const made = makeCertificate(folder, 'localhost');
-    const [clusterCa, clusterCaKey] = [readFileSync(made.cert_file, 'utf8'), readFileSync(made.key_file)];
-    const cluster = createServer({ cert: clusterCa, key: clusterCaKey }, async (req, res) => {
-      const answer = api.review(req.headers.authorization?.replace('Bearer ', '') ?? '', Object(await json(req)));
-      res.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.json));
-    }).listen(0, 'localhost');
-    await once(cluster, 'listening');
+    const clusterCa = readFileSync(made.cert_file, 'utf8');
+    const cluster = await serveReviews(api, { cert: clusterCa, key: readFileSync(made.key_file) });
 
     const authority = await TestAuthority.make();
     const server = await authority.certify({
@@ -142,7 +134,7 @@ describe('hvac', () => {
     const settings = {
       token: node.rootToken,
       ca,
-      cluster: `https://localhost:${(cluster.address() as AddressInfo).port}`,
+      cluster: cluster.url,
       cluster_ca: clusterCa,
       reviewer,
       account: await api.issue(),
@@ -166,7 +158,6 @@ describe('hvac', () => {
       });
     } finally {
       cluster.close();
-      cluster.closeAllConnections();
     }
   });
 });

@@ -1,13 +1,9 @@
 // Pods log in through any node, as docs/kubernetes.md describes it; an API server in this process reviews their tokens.
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { failed, StubApiServer } from '../../packages/api/test/auth/stub-api-server.ts';
+import { StubApiServer, serveReviews } from '../../packages/api/test/auth/stub-api-server.ts';
 import { makeCertificate } from '../../packages/process/test/certificate.ts';
 import { runBlocks, shellBlocks } from '../docs/page.ts';
 import { planted } from '../process/secret-watch.ts';
@@ -26,23 +22,16 @@ describe('kubernetes logins in a cluster', function () {
   const cluster = new StubApiServer();
   /** Status of every answer, if it is not 0. `hang`: there is none. */
   let failure: number | 'hang' = 0;
-  let server: Server;
+  let server: Awaited<ReturnType<typeof serveReviews>>;
   let host = '';
 
   before(async () => {
     cluster.reviewers.add(reviewer);
-    server = createServer({ cert: ca, key }, async (req, res) => {
-      if (failure === 'hang') return;
-      const token = req.headers.authorization?.replace('Bearer ', '') ?? '';
-      const answer = failure === 0 ? cluster.review(token, Object(await json(req))) : failed(failure);
-      res.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.json));
-    }).listen(0, 'localhost');
-    await once(server, 'listening');
-    host = `https://localhost:${(server.address() as AddressInfo).port}`;
+    server = await serveReviews(cluster, { cert: ca, key }, () => failure);
+    host = server.url;
   });
   after(() => {
     server.close();
-    server.closeAllConnections();
     rmSync(folder, { recursive: true });
   });
 

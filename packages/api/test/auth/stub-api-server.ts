@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import type { Kubernetes, KubernetesAnswer } from '@transitd/access';
 import { generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 
@@ -56,6 +60,30 @@ export class StubApiServer {
     const user = { username, uid, groups: ['system:serviceaccounts', 'system:authenticated'] };
     return { status: 201, json: { kind: 'TokenReview', spec, status: { authenticated: true, user, audiences } } };
   }
+}
+
+/**
+ * Serves the reviews by TLS on localhost.
+ * @param failure - status of every answer, if it is not 0; `hang`: there is none
+ */
+export async function serveReviews(
+  api: StubApiServer,
+  tls: { readonly cert: string; readonly key: string | Buffer },
+  failure: () => number | 'hang' = () => 0,
+): Promise<{ readonly url: string; close(): void }> {
+  const server = createServer(tls, async (req, res) => {
+    const status = failure();
+    if (status === 'hang') return;
+    const token = req.headers.authorization?.replace('Bearer ', '') ?? '';
+    const answer = status === 0 ? api.review(token, Object(await json(req))) : failed(status);
+    res.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.json));
+  }).listen(0, 'localhost');
+  await once(server, 'listening');
+  const close = (): void => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `https://localhost:${(server.address() as AddressInfo).port}`, close };
 }
 
 export const failed = (status: number): KubernetesAnswer => ({
