@@ -3,8 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { exportSPKI } from 'jose';
-import { clusterKey, StubApiServer, serveReviews, tokenOf } from '../../packages/api/test/auth/stub-api-server.ts';
+import { clusterKeyPem, StubApiServer, serveReviews, tokenOf } from '../../packages/api/test/auth/stub-api-server.ts';
 import { TestAuthority } from '../../packages/cluster/test/test-authority.ts';
 import { makeCertificate } from '../../packages/process/test/certificate.ts';
 import { startNode } from '../process/gateways/clients.ts';
@@ -138,7 +137,7 @@ describe('hvac', () => {
       cluster_ca: clusterCa,
       reviewer,
       account: await api.issue(),
-      issuer_key: await exportSPKI(clusterKey.publicKey),
+      issuer_key: clusterKeyPem,
       job: await tokenOf({ ...job, job: '7' }),
       other_job: await tokenOf({ ...job, job: '8' }),
       authority: authority.cert,

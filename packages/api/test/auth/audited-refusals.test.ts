@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { MemoryDevices } from '../memory-devices.ts';
 import { type Ask, type Served, served } from '../served.ts';
-import { callsOf, clusterKey, StubApiServer, tokenOf } from './stub-api-server.ts';
+import { callsOf, clusterKeyPem, StubApiServer, tokenOf } from './stub-api-server.ts';
 
 const [pair, stranger] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')];
 const near = '10.1.1.1';
@@ -168,7 +168,7 @@ describe('the audit entry of a refused login', () => {
       ask('POST auth/kubernetes/config', {
         body: { kubernetes_host: 'http://127.0.0.1:1', token_reviewer_jwt: 'reviewer', issuer: 'https://cluster', ...more },
       });
-    await configure({ disable_iss_validation: false, pem_keys: [await exportSPKI(clusterKey.publicKey)] });
+    await configure({ disable_iss_validation: false, pem_keys: [clusterKeyPem] });
     const accounts = { bound_service_account_names: 'web', bound_service_account_namespaces: 'shop' };
     await ask('POST auth/kubernetes/role/web', { body: { ...accounts, audience: 'transitd', token_bound_cidrs: block } });
     const enter = (jwt: string, { role = 'web', from = near } = {}) => login('auth/kubernetes/login', { role, jwt }, from);

@@ -4,16 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KubernetesAnswer } from '@transitd/access';
 import { expect } from 'chai';
-import { base64url, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import { base64url, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import { makeCertificate } from '../../../process/test/certificate.ts';
 import { type Answer, type Served, served } from '../served.ts';
-import { callsOf, clusterKey, failed, reviewed, StubApiServer, tokenOf, web } from './stub-api-server.ts';
+import { callsOf, failed, clusterKeyPem as pem, reviewed, StubApiServer, tokenOf, web } from './stub-api-server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'transitd-kubernetes-'));
 const ca = readFileSync(makeCertificate(folder, 'cluster').cert_file, 'utf8');
 after(() => rmSync(folder, { recursive: true }));
 
-const pem = await exportSPKI(clusterKey.publicKey);
 const stranger = await generateKeyPair('ES256');
 const reviewer = 'token-of-the-reviewer';
 const config = { kubernetes_host: 'https://api.example', kubernetes_ca_cert: ca, token_reviewer_jwt: reviewer };

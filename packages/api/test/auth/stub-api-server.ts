@@ -3,10 +3,12 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { Kubernetes, KubernetesAnswer } from '@transitd/access';
-import { generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 
 /** The key of the cluster, which signs the tokens of its service accounts. */
 export const clusterKey = await generateKeyPair('ES256', { extractable: true });
+/** Its public key in PEM. */
+export const clusterKeyPem = await exportSPKI(clusterKey.publicKey);
 
 /** The account that the tests use: `web` in the namespace `shop`. */
 export const web: JWTPayload = {
