@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { type LiveServer, Workbench } from '../process/live-server.ts';
 import { build, runProgram } from './go-programs.ts';
 import { startLoneNode } from './lone-node.ts';
+import { startWorkloadNode } from './workload-node.ts';
 
 const denied = { errors: ['permission denied'], status: 403 };
 
@@ -188,8 +189,10 @@ for (const { client, program } of [
     let server: LiveServer;
     let token = '';
 
-    const outcomeOf = async (exercise: string): Promise<Record<string, unknown>> => {
-      const env = { TRANSITD_ADDR: server.url, TRANSITD_TOKEN: token };
+    const outcomeOf = (exercise: string): Promise<Record<string, unknown>> =>
+      outcomeWith(exercise, { TRANSITD_ADDR: server.url, TRANSITD_TOKEN: token });
+
+    const outcomeWith = async (exercise: string, env: Readonly<Record<string, string>>): Promise<Record<string, unknown>> => {
       const { code, stdout, stderr } = await runProgram(program, [exercise], { env });
       expect(code, stderr).to.equal(0);
       return JSON.parse(stdout) as Record<string, unknown>;
@@ -221,4 +224,42 @@ for (const { client, program } of [
       it(does, async () => {
         expect(await outcomeOf(exercise)).to.deep.equal(outcome);
       });
+
+    it('logs in with the identities that workloads have', async () => {
+      const { node, workload, close } = await startWorkloadNode(bench);
+      const env = {
+        TRANSITD_ADDR: node.server.url,
+        TRANSITD_CA: workload['ca'] ?? '',
+        TRANSITD_TOKEN: node.rootToken,
+        TRANSITD_WORKLOAD: JSON.stringify(workload),
+      };
+      const entered = { policies: ['default', 'writer'], ttl: '10m0s', renewable: true, same: true, renewed: 300 };
+      try {
+        const { cert, ...others } = await outcomeWith('logins', env);
+        expect(others).to.deep.equal({
+          kubernetes: {
+            login: {
+              ...entered,
+              name: 'kubernetes-shop-web',
+              metadata: {
+                role: 'web',
+                service_account_name: 'web',
+                service_account_namespace: 'shop',
+                service_account_secret_name: '',
+                service_account_uid: '7d2c',
+              },
+            },
+            unknown: 403,
+          },
+          jwt: { login: { ...entered, name: 'jwt-pipeline', metadata: { role: 'ci' } }, other: 400 },
+        });
+        expect(cert).to.deep.include({ without: 400, other: 400 });
+        expect(cert)
+          .to.have.property('login')
+          .that.deep.includes({ ...entered, name: 'cert-web' });
+        expect(cert).to.nested.include({ 'login.metadata.cert_name': 'web', 'login.metadata.common_name': 'web' });
+      } finally {
+        close();
+      }
+    });
   });

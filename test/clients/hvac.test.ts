@@ -1,16 +1,12 @@
 // @live
 // The Python client hvac, unchanged against a live node. It is installed from the Python registry into its own folder.
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { clusterKeyPem, StubApiServer, serveReviews, tokenOf } from '../../packages/api/test/auth/stub-api-server.ts';
-import { TestAuthority } from '../../packages/cluster/test/test-authority.ts';
-import { makeCertificate } from '../../packages/process/test/certificate.ts';
-import { startNode } from '../process/gateways/clients.ts';
-import { entry, Workbench } from '../process/live-server.ts';
-import { mark, planted } from '../process/secret-watch.ts';
+import { Workbench } from '../process/live-server.ts';
+import { mark } from '../process/secret-watch.ts';
 import { pythonWith } from './python.ts';
 import { run } from './run.ts';
+import { startWorkloadNode } from './workload-node.ts';
 
 const version = '2.4.0';
 const script = join(import.meta.dirname, 'hvac_client.py');
@@ -101,52 +97,11 @@ describe('hvac', () => {
     this.timeout(600_000);
     const python = await pythonWith([`hvac==${version}`], bench.folder());
     if (python === undefined) return this.skip();
-    const folder = bench.folder();
-    const file = (name: string, content: string): string => {
-      writeFileSync(join(folder, name), content);
-      return join(folder, name);
-    };
-
-    const api = new StubApiServer();
-    const reviewer = planted('reviewer').replaceAll(/[^\w-]/g, '-');
-    api.reviewers.add(reviewer);
-    const made = makeCertificate(folder, 'localhost');
-    const clusterCa = readFileSync(made.cert_file, 'utf8');
-    const cluster = await serveReviews(api, { cert: clusterCa, key: readFileSync(made.key_file) });
-
-    const authority = await TestAuthority.make();
-    const server = await authority.certify({
-      subject: 'CN=server',
-      usages: ['serverAuth'],
-      names: [{ type: 'ip', value: '127.0.0.1' }],
-    });
-    const client = await authority.certify({ subject: 'CN=web' });
-    const ca = file('authority.crt', authority.cert);
-    const tls = {
-      cert_file: file('node.crt', server.cert),
-      key_file: file('node.key', server.key),
-      client_ca_file: ca,
-      client_auth: 'optional',
-    };
-    const node = await startNode(bench, entry, { folder, listeners: [{ address: '127.0.0.1:0', tls }] });
-    const job = { sub: 'pipeline', aud: ['transitd'] };
-    const settings = {
-      token: node.rootToken,
-      ca,
-      cluster: cluster.url,
-      cluster_ca: clusterCa,
-      reviewer,
-      account: await api.issue(),
-      issuer_key: clusterKeyPem,
-      job: await tokenOf({ ...job, job: '7' }),
-      other_job: await tokenOf({ ...job, job: '8' }),
-      authority: authority.cert,
-      client_cert: file('client.crt', client.cert),
-      client_key: file('client.key', client.key),
-    };
+    const { node, workload, close } = await startWorkloadNode(bench);
+    const settings = JSON.stringify({ token: node.rootToken, ...workload });
     try {
       const { code, stdout, stderr } = await run(python, [loginScript, node.server.url], {
-        env: { HVAC_SETTINGS: JSON.stringify(settings) },
+        env: { HVAC_SETTINGS: settings },
       });
       expect(code, stderr).to.equal(0);
       const policies = ['default', 'writer'];
@@ -156,7 +111,7 @@ describe('hvac', () => {
         cert: { roles: ['web'], policies, name: 'web', unknown: 'InvalidRequest' },
       });
     } finally {
-      cluster.close();
+      close();
     }
   });
 });

@@ -84,7 +84,7 @@ def cert(admin, workload, settings):
         token_policies=["writer"],
         token_ttl="10m",
     )
-    shown = {"cert_pem": settings["client_cert"], "key_pem": settings["client_key"]}
+    shown = {"cert_pem": settings["client_cert_file"], "key_pem": settings["client_key_file"]}
     entered = of(workload.auth.cert.login("web", **shown))
     return {
         "roles": method.list_certificate_roles()["data"]["keys"],

@@ -9,7 +9,11 @@ require (
 	github.com/hashicorp/go-kms-wrapping/wrappers/transit/v2 v2.0.13
 	github.com/hashicorp/vault/api v1.23.0
 	github.com/hashicorp/vault/api/auth/approle v0.12.0
+	github.com/hashicorp/vault/api/auth/kubernetes v0.12.0
 	github.com/hashicorp/vault/api/auth/userpass v0.12.0
+	github.com/openbao/openbao/api/auth/approle/v2 v2.6.0
+	github.com/openbao/openbao/api/auth/kubernetes/v2 v2.6.0
+	github.com/openbao/openbao/api/auth/userpass/v2 v2.6.0
 	github.com/openbao/openbao/api/v2 v2.7.1
 	github.com/sigstore/sigstore v1.10.11
 	github.com/sigstore/sigstore/pkg/signature/kms/hashivault v1.10.11

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"github.com/openbao/openbao/api/auth/approle/v2"
+	"github.com/openbao/openbao/api/auth/kubernetes/v2"
+	"github.com/openbao/openbao/api/auth/userpass/v2"
 	"github.com/openbao/openbao/api/v2"
 )
 
@@ -18,39 +21,34 @@ type (
 	EnableAuthOptions    = api.EnableAuthOptions
 	TokenCreateRequest   = api.TokenCreateRequest
 	LifetimeWatcherInput = api.LifetimeWatcherInput
+	TLSConfig            = api.TLSConfig
+	AuthMethod           = api.AuthMethod
+	Password             = userpass.Password
+	SecretID             = approle.SecretID
+)
+
+// The client's own helpers for logins.
+var (
+	newUserpassAuth             = userpass.NewUserpassAuth
+	newAppRoleAuth              = approle.NewAppRoleAuth
+	withWrappingToken           = approle.WithWrappingToken
+	newKubernetesAuth           = kubernetes.NewKubernetesAuth
+	withServiceAccountTokenPath = kubernetes.WithServiceAccountTokenPath
 )
 
 // newClient returns a client with the option to read its own writes on every node.
-func newClient(address string) (*Client, error) {
+func newClient(address string, tls *TLSConfig) (*Client, error) {
 	config := api.DefaultConfig()
 	config.Address = address
 	config.DefaultStrongConsistency = true
-	config.HttpClient.Transport = over(config.HttpClient.Transport)
+	if err := config.ConfigureTLS(tls); err != nil {
+		return nil, err
+	}
+	config.HttpClient.Transport = recorder{config.HttpClient.Transport}
 	return api.NewClient(config)
 }
 
 func mountAt(c *Client, path string) (*MountOutput, error) { return c.Sys().MountInfo(path) }
-
-func loginUserpass(c *Client, name, password string) (*Secret, error) {
-	return loggedIn(c, "auth/userpass/login/"+name, map[string]any{"password": password})
-}
-
-// loginApprole logs in with a wrapped secret id.
-func loginApprole(c *Client, roleID, wrappedSecretID string) (*Secret, error) {
-	unwrapped, err := c.Logical().Unwrap(wrappedSecretID)
-	if err != nil {
-		return nil, err
-	}
-	return loggedIn(c, "auth/approle/login", map[string]any{"role_id": roleID, "secret_id": unwrapped.Data["secret_id"]})
-}
-
-func loggedIn(c *Client, path string, body map[string]any) (*Secret, error) {
-	secret, err := c.Logical().Write(path, body)
-	if err == nil {
-		c.SetToken(secret.Auth.ClientToken)
-	}
-	return secret, err
-}
 
 // newShares replaces the shares of the seal by two new ones.
 func newShares(c *Client, shares []string) ([]string, error) {

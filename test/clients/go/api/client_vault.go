@@ -3,10 +3,9 @@
 package main
 
 import (
-	"context"
-
 	"github.com/hashicorp/vault/api"
 	"github.com/hashicorp/vault/api/auth/approle"
+	"github.com/hashicorp/vault/api/auth/kubernetes"
 	"github.com/hashicorp/vault/api/auth/userpass"
 )
 
@@ -22,35 +21,34 @@ type (
 	EnableAuthOptions    = api.EnableAuthOptions
 	TokenCreateRequest   = api.TokenCreateRequest
 	LifetimeWatcherInput = api.LifetimeWatcherInput
+	TLSConfig            = api.TLSConfig
+	AuthMethod           = api.AuthMethod
+	Password             = userpass.Password
+	SecretID             = approle.SecretID
+)
+
+// The client's own helpers for logins.
+var (
+	newUserpassAuth             = userpass.NewUserpassAuth
+	newAppRoleAuth              = approle.NewAppRoleAuth
+	withWrappingToken           = approle.WithWrappingToken
+	newKubernetesAuth           = kubernetes.NewKubernetesAuth
+	withServiceAccountTokenPath = kubernetes.WithServiceAccountTokenPath
 )
 
 // newClient returns a client with the option to read its own writes on every node.
-func newClient(address string) (*Client, error) {
+func newClient(address string, tls *TLSConfig) (*Client, error) {
 	config := api.DefaultConfig()
 	config.Address = address
-	config.HttpClient.Transport = over(config.HttpClient.Transport)
+	if err := config.ConfigureTLS(tls); err != nil {
+		return nil, err
+	}
+	config.HttpClient.Transport = recorder{config.HttpClient.Transport}
 	config.ReadYourWrites = true
 	return api.NewClient(config)
 }
 
 func mountAt(c *Client, path string) (*MountOutput, error) { return c.Sys().GetMount(path) }
-
-func loginUserpass(c *Client, name, password string) (*Secret, error) {
-	method, err := userpass.NewUserpassAuth(name, &userpass.Password{FromString: password})
-	if err != nil {
-		return nil, err
-	}
-	return c.Auth().Login(context.Background(), method)
-}
-
-// loginApprole logs in with a wrapped secret id.
-func loginApprole(c *Client, roleID, wrappedSecretID string) (*Secret, error) {
-	method, err := approle.NewAppRoleAuth(roleID, &approle.SecretID{FromString: wrappedSecretID}, approle.WithWrappingToken())
-	if err != nil {
-		return nil, err
-	}
-	return c.Auth().Login(context.Background(), method)
-}
 
 // newShares replaces the shares of the seal by two new ones. The client's own functions use paths that transitd does not serve.
 func newShares(c *Client, shares []string) ([]any, error) {

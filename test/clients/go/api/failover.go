@@ -19,7 +19,7 @@ func failover(c *Client) Outcome {
 			os.Exit(1)
 		}
 	}
-	early, late := c, must.Get(newClient(c.Address()))
+	early, late := c, must.Get(newClient(c.Address(), &TLSConfig{}))
 	late.SetToken(c.Token())
 
 	step("write")
@@ -32,19 +32,19 @@ func failover(c *Client) Outcome {
 	must.Do(early.SetAddress(address))
 	must.Do(late.SetAddress(address))
 
-	contained := must.Get(early.Logical().Read("transit/keys/"+name+"-early"))
+	contained := must.Get(early.Logical().Read("transit/keys/" + name + "-early"))
 	outcome := Outcome{
 		"contained": []any{traffic.asked.Get("X-Vault-Index") == told, len(contained.Warnings), traffic.answered.Get("X-Vault-Index")},
 	}
-	warned := must.Get(late.Logical().Read("transit/keys/"+name+"-early"))
+	warned := must.Get(late.Logical().Read("transit/keys/" + name + "-early"))
 	renewed := traffic.answered.Get("X-Vault-Index")
 	outcome["lost"] = []any{traffic.asked.Get("X-Vault-Index") == lost, len(warned.Warnings), renewed != "" && renewed != lost}
-	missing := must.Get(late.Logical().Read("transit/keys/"+name+"-late"))
+	missing := must.Get(late.Logical().Read("transit/keys/" + name + "-late"))
 	outcome["missing"] = missing == nil
 	outcome["renewed"] = traffic.asked.Values("X-Vault-Index")[0] == renewed && len(traffic.asked.Values("X-Vault-Index")) == 1
 	must.Get(late.Logical().Write("transit/keys/"+name+"-early/rotate", nil))
 	newest := traffic.answered.Get("X-Vault-Index")
-	read := must.Get(late.Logical().Read("transit/keys/"+name+"-early"))
+	read := must.Get(late.Logical().Read("transit/keys/" + name + "-early"))
 	outcome["own"] = []any{traffic.asked.Get("X-Vault-Index") == newest, len(read.Warnings), read.Data["latest_version"]}
 	return outcome
 }

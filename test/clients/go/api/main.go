@@ -1,7 +1,8 @@
 // Performs the usual operations of services with the Go client and prints the results as JSON. Built with the tag openbao it uses the
 // client of OpenBao, otherwise that of Vault. The calls are the same, since one is a fork of the other.
 //
-// Usage: api EXERCISE, with the node's address in TRANSITD_ADDR and a token in TRANSITD_TOKEN.
+// Usage: api EXERCISE, with the node's address in TRANSITD_ADDR, a token in TRANSITD_TOKEN, and in TRANSITD_CA the file of a private
+// authority that certifies the node.
 package main
 
 import (
@@ -23,6 +24,7 @@ var exercises = map[string]func(*Client) Outcome{
 	"init":     initialize,
 	"limits":   limits,
 	"logical":  logical,
+	"logins":   logins,
 	"mounts":   mounts,
 	"policies": policies,
 	"raft":     raft,
@@ -42,31 +44,23 @@ func main() {
 	if !known {
 		log.Fatalf("no exercise %q", os.Args[1])
 	}
-	client := must.Get(newClient(os.Getenv("TRANSITD_ADDR")))
+	client := must.Get(newClient(os.Getenv("TRANSITD_ADDR"), &TLSConfig{CACert: os.Getenv("TRANSITD_CA")}))
 	client.SetToken(os.Getenv("TRANSITD_TOKEN"))
 	must.Do(json.NewEncoder(os.Stdout).Encode(exercise(client)))
 }
 
-// recorder keeps the headers of the last request and its response, as sent.
-type recorder struct {
-	next            http.RoundTripper
-	asked, answered http.Header
-}
+// traffic has the headers of the last request of this program and of its response, as sent.
+var traffic struct{ asked, answered http.Header }
 
-var traffic recorder
+// recorder is an HTTP transport that keeps the headers of each request in traffic.
+type recorder struct{ next http.RoundTripper }
 
-func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.next.RoundTrip(request)
 	if err == nil {
-		r.asked, r.answered = request.Header, response.Header
+		traffic.asked, traffic.answered = request.Header, response.Header
 	}
 	return response, err
-}
-
-// over is the HTTP transport that all requests of this program use.
-func over(transport http.RoundTripper) http.RoundTripper {
-	traffic.next = transport
-	return &traffic
 }
 
 // withToken returns a client with another token for the same node.
