@@ -14,7 +14,7 @@ const ofText =
 /** A list of address blocks: `10.1.2.3/8` is the same as `10.0.0.0/8`, and a single address is a block of one address. */
 const cidrSpellings = ofText(canonicalCidr);
 export const cidrs = <const Detail extends FieldDetail = FieldDetail>(about: string, detail?: Detail) =>
-  texts(about, { dropsEmpty: true, spellings: cidrSpellings, ...detail } as unknown as Detail);
+  texts(about, { limits: true, spellings: cidrSpellings, ...detail } as unknown as Detail);
 export const urlSpellings = ofText(canonicalUrl);
 /** An https server by its URL, or by its host with or without a port. */
 export const serverSpellings = ofText((server) =>

@@ -244,6 +244,16 @@ describe('the auth method cert', () => {
       expect(refusalOf(await login(shown(other)))).to.equal(noMatch);
   });
 
+  it('refuses a list of names or addresses that has only empty texts, and so would allow any', async () => {
+    for (const field of [...new Set(patterned.map(({ field }) => field)), 'token_bound_cidrs', 'bound_cidrs'])
+      for (const blank of [[''], ','])
+        expect(refusalOf(await write('web', { certificate: authority.cert, [field]: blank })), field).to.equal(
+          `400 Field validation failed: error converting input for field "${field}": it has only empty strings; send an empty list for no limit`,
+        );
+    await role('web', { allowed_common_names: [], allowed_dns_sans: '', token_bound_cidrs: '' });
+    expect((await login(shown(client))).status).to.equal(200);
+  });
+
   it('refuses bytes that are no certificate, although OpenSSL verified one', async () => {
     await role('web');
     const text = clientCertificateText({

@@ -15,8 +15,8 @@ type Scalar = string | number | boolean;
 export type Spellings = (value: Scalar | undefined, members: Readonly<Record<string, unknown>>) => readonly Scalar[];
 
 /**
- * Details of a field for the OpenAPI document. The parser ignores these details, except `long`, `trimmed`, `dropsEmpty`, `signed`,
- * `ignored` and `unsupported`. The operations enforce the others, and a test checks that they do.
+ * Details of a field for the OpenAPI document. The parser ignores these details, except `long`, `trimmed`, `dropsEmpty`, `limits`,
+ * `signed`, `ignored` and `unsupported`. The operations enforce the others, and a test checks that they do.
  */
 export interface FieldDetail {
   /** The text is data: the operation limits its length, or treats any length in linear time. The parser limits all other texts. */
@@ -25,6 +25,11 @@ export interface FieldDetail {
   readonly trimmed?: true;
   /** The parser drops empty texts of a list, which clients send for an empty list. */
   readonly dropsEmpty?: true;
+  /**
+   * The list limits what is allowed, and an empty one limits nothing. The parser drops empty texts, but refuses a list of nothing else: it
+   * was meant to limit something.
+   */
+  readonly limits?: true;
   /** A duration may be negative. */
   readonly signed?: true;
   /** The request is refused without the field. */

@@ -126,12 +126,21 @@ export function converted(name: string, field: Field | undefined, value: JsonVal
     case 'lease':
       return value === '' ? undefined : value === 'system' ? 0 : toSeconds(name, value);
     case 'strings':
-      return field?.dropsEmpty === true ? textList(name, value)?.filter((text) => text !== '') : textList(name, value);
+      return toTexts(name, value, field);
     case 'texts':
       return textsByName(name, value);
     default:
       return value;
   }
+}
+
+function toTexts(name: string, value: JsonValue, { dropsEmpty, limits }: Partial<Field> = {}): readonly string[] | undefined {
+  const texts = textList(name, value);
+  if (texts === undefined || !(dropsEmpty ?? limits)) return texts;
+  const kept = texts.filter((text) => text !== '');
+  if (limits && kept.length === 0 && texts.length > 0)
+    throw invalidField(name, 'it has only empty strings; send an empty list for no limit');
+  return kept;
 }
 
 // As in Go's strconv.ParseBool. An empty string is false.

@@ -232,6 +232,23 @@ describe('fields', () => {
     expect(refusal('strings', Array(10_001).fill('x'))).to.contain('more than 10000 strings');
   });
 
+  const lists = { kept: texts(about), dropping: texts(about, { dropsEmpty: true }), limiting: texts(about, { limits: true }) };
+  for (const [sent, kept, dropping, limiting] of [
+    ['', [], [], []],
+    [[], [], [], []],
+    [['a', ''], ['a', ''], ['a'], ['a']],
+    ['a, ', ['a', ''], ['a'], ['a']],
+    [[''], [''], [], 'refused'],
+    [['', ''], ['', ''], [], 'refused'],
+    [' , ', ['', ''], [], 'refused'],
+  ] as const)
+    it(`never takes ${JSON.stringify(sent)} for no limit, unless it is an empty list`, () => {
+      expect(fields(lists, { kept: sent, dropping: sent }).values).to.deep.include({ kept, dropping });
+      const limited = () => fields(lists, { limiting: sent }).values.limiting;
+      if (limiting === 'refused') expect(limited).to.throw(RequestError, 'field "limiting": it has only empty strings');
+      else expect(limited()).to.deep.equal(limiting);
+    });
+
   it('accepts an object with string values', () => {
     expect(convert('texts', { a: 'b', c: 1 })).to.deep.equal({ a: 'b', c: '1' });
     expect(convert('texts', []), 'an empty object as PHP writes it').to.deep.equal({});

@@ -8,7 +8,7 @@ import { CertLogins } from './logins.ts';
 
 type Here = MethodContext<CertLogins>;
 
-const allowed = (names: string) => texts(`Accepted ${names}; each \`*\` matches any text. Empty for any`, { dropsEmpty: true });
+const allowed = (names: string) => texts(`Accepted ${names}; each \`*\` matches any text. Empty for any`, { limits: true });
 
 const ownFields = {
   certificate: text('Certificates in PEM, one of which must be in the verified chain of the client: its own, or of an authority'),
