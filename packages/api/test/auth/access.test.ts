@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 import { type Served, served } from '../served.ts';
 
@@ -67,6 +68,22 @@ describe('the endpoints of access', () => {
       return (await at.ask('POST auth/ar/login', { token: null, body: { role_id, secret_id } })).status;
     };
     expect([await login('web'), await login('web'), await login('other')]).to.deep.equal([200, 429, 200]);
+  });
+
+  it('limit the logins by jwt that name no role as those of the default role', async () => {
+    const write = async (path: string, body: object): Promise<void> => {
+      const { status, text } = await at.ask(`POST ${path}`, { body });
+      expect([status, text], path).to.deep.equal([204, '']);
+    };
+    await write('sys/auth/jwt', { type: 'jwt' });
+    const { publicKey } = generateKeyPairSync('ed25519', { publicKeyEncoding: { type: 'spki', format: 'pem' } });
+    await write('auth/jwt/config', { jwt_validation_pubkeys: [publicKey], bound_issuer: 'i', default_role: 'Web' });
+    await write('auth/jwt/role/web', { bound_audiences: 'a', user_claim: 'sub' });
+    await write('sys/quotas/rate-limit/q', { path: 'auth/jwt/', role: 'web', rate: 1, interval: '1m' });
+    const login = async (role: object): Promise<number> =>
+      (await at.ask('POST auth/jwt/login', { token: null, body: { ...role, jwt: 'a.b.c' } })).status;
+    expect([await login({}), await login({ role: 'WEB' }), await login({})]).to.deep.equal([400, 429, 429]);
+    expect(await login({ role: 'other' })).to.equal(400);
   });
 
   it('refuse a quota on a path that no mount serves', async () => {

@@ -39,7 +39,7 @@ async function withJwt(
     { key = pair.privateKey, ...header }: { key?: CryptoKey } & Partial<JWTHeaderParameters> = {},
   ) => new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: 'ES256', ...header }).sign(key);
   const enter = async (token: string, { role = 'CI', address }: { role?: string; address?: string } = {}) =>
-    jwt.login(await all.login('auth/m/login', address), role, token);
+    jwt.login(await all.login('auth/m/login', address), await jwt.roleNameOf(await all.mount(), role), token);
   return { ...all, jwt, good, signed, enter, fetches: () => fetches };
 }
 

@@ -140,11 +140,19 @@ export class JwtLogins implements OpenedMethod {
     });
   }
 
-  /** Logs in. @throws AccessError `invalid_request`, `keys_unavailable`, `too_many_conflicts`; StoreError */
-  async login({ mount, path, address }: Login, roleName: string, jwt: string): Promise<Issued> {
+  /** Returns the name of the role of a login that names this one, or none; empty for none. @throws StoreError */
+  async roleNameOf(mount: StoredMount, named: string): Promise<string> {
+    return loginName(named === '' ? ((await this.config(mount))?.defaultRole ?? '') : named);
+  }
+
+  /**
+   * Logs in.
+   * @param name - what {@link roleNameOf} returned
+   * @throws AccessError `invalid_request`, `keys_unavailable`, `too_many_conflicts`; StoreError
+   */
+  async login({ mount, path, address }: Login, name: string, jwt: string): Promise<Issued> {
     const config = await this.#configs.find(mount.id, configName);
     if (config === undefined) throw invalidRequest('the auth method has no configuration yet');
-    const name = loginName(roleName === '' ? config.value.defaultRole : roleName);
     const role = await this.roles.find(mount.id, name);
     await equalizeReads(this.#store, mount, this.roles.pathOf(mount.id, name), role !== undefined);
     // Only callers with a valid token may learn that the role does not exist.

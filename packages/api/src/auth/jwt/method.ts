@@ -1,4 +1,3 @@
-import { loginName } from '@transitd/access';
 import {
   any,
   anything,
@@ -236,8 +235,8 @@ const enter = login({
     role: text('Role to log in with; `default_role` if omitted'),
     jwt: credential('Signed JWT', { required: true }),
   },
-  roleOf: (_: Here, { role = '' }) => loginName(role),
-  run: (method: JwtLogins, request, { role = '', jwt = '' }) => method.login(request, role, jwt),
+  roleOf: ({ method, mount }: Here, { role = '' }) => method.roleNameOf(mount, role),
+  run: (method: JwtLogins, request, { jwt = '' }, role) => method.login(request, role, jwt),
 });
 
 /** Logins by JSON Web Tokens. */
