@@ -1,6 +1,6 @@
 import { constants, randomBytes, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import { readNamedFile, reasonOf, StartError } from '@transitd/process';
+import { certificatesIn, readNamedFile, reasonOf, StartError } from '@transitd/process';
 import type { ListenerConfig } from './schema.ts';
 
 /**
@@ -65,21 +65,28 @@ const read = (file: string): Buffer => readNamedFile('listeners', file);
 /** Reads a PEM file and requires a certificate in it, because OpenSSL accepts a file without certificates as an empty list. */
 function readCertificate(file: string): Buffer {
   const pem = read(file);
-  checkCertificate(file, pem);
+  try {
+    new X509Certificate(pem);
+  } catch (error) {
+    throw new StartError(`listeners: ${file} holds no certificate in PEM: ${reasonOf(error)}`);
+  }
   return pem;
 }
 
 /** Returns the certificates of a PEM file one by one, each in PEM. OpenSSL would ignore those after one that it cannot read. */
 function readAuthorities(file: string): string[] {
-  const authorities = blocksOf('CERTIFICATE', read(file).toString('latin1'));
-  if (authorities.length === 0) throw new StartError(`listeners: ${file} holds no certificate in PEM`);
-  for (const pem of authorities) checkCertificate(file, pem);
-  return authorities;
+  const pem = read(file).toString('latin1');
+  try {
+    return certificatesIn(pem).map(String);
+  } catch (error) {
+    throw new StartError(`listeners: ${file} must hold certificates in PEM: ${reasonOf(error)}`);
+  }
 }
 
 /** Returns the revocation lists of a PEM file one by one: Node would read only the first of them. */
 function readRevocationLists(file: string): string[] {
-  const lists = blocksOf('X509 CRL', read(file).toString('latin1'));
+  const pem = read(file).toString('latin1');
+  const lists = pem.match(/-----BEGIN X509 CRL-----[^-]*-----END X509 CRL-----/g) ?? [];
   if (lists.length === 0) throw new StartError(`listeners: ${file} holds no certificate revocation list in PEM`);
   try {
     createSecureContext({ crl: lists });
@@ -88,15 +95,3 @@ function readRevocationLists(file: string): string[] {
   }
   return lists;
 }
-
-function checkCertificate(file: string, pem: string | Buffer): void {
-  try {
-    new X509Certificate(pem);
-  } catch (error) {
-    throw new StartError(`listeners: ${file} holds no certificate in PEM: ${reasonOf(error)}`);
-  }
-}
-
-/** Returns the blocks of a PEM text whose label ends with the given one (OpenSSL reads `X509 CERTIFICATE` too). */
-const blocksOf = (label: string, pem: string): string[] =>
-  pem.match(new RegExp(`-----BEGIN [A-Z0-9 ]*${label}-----[^-]*-----END [A-Z0-9 ]*${label}-----`, 'g')) ?? [];

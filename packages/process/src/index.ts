@@ -1,5 +1,6 @@
 export { callerGroup, canonicalCidr, commonCidrs, isCidr, plainAddress, withinCidrs } from './address.ts';
 export { answerTo } from './answer.ts';
+export { certificatesIn } from './certificates.ts';
 export {
   type ClientCertificate,
   clientCertificateBytesMax,

@@ -280,6 +280,12 @@ describe('a listener', () => {
     writeFileSync(junk, 'no PEM');
     const other = makeCertificate(folder, 'other');
     const { cert_file, key_file } = certificate;
+    const cert = readFileSync(cert_file, 'utf8');
+    const trusting = join(folder, 'trusting');
+    writeFileSync(trusting, cert + cert.replaceAll('CERTIFICATE', 'TRUSTED CERTIFICATE'));
+    const [cut, withList] = [join(folder, 'cut'), join(folder, 'with-list')];
+    writeFileSync(cut, cert + cert.slice(0, -40));
+    writeFileSync(withList, `${cert}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n`);
     const [torn, tornList] = [join(folder, 'torn'), join(folder, 'torn.crl')];
     writeFileSync(torn, `${readFileSync(cert_file, 'utf8')}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`);
     writeFileSync(tornList, '-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n');
@@ -287,8 +293,14 @@ describe('a listener', () => {
       [{ cert_file: junk, key_file }, /junk holds no certificate/],
       [{ cert_file, key_file: junk }, /junk is not the key/],
       [{ cert_file, key_file: other.key_file }, /other.key is not the key of/],
-      [{ cert_file, key_file, client_ca_file: junk }, /junk holds no certificate/],
-      [{ cert_file, key_file, client_ca_file: torn }, /torn holds no certificate/],
+      [{ cert_file, key_file, client_ca_file: junk }, /junk must hold certificates in PEM: it has no certificate$/],
+      [{ cert_file, key_file, client_ca_file: torn }, /torn must hold certificates in PEM: /],
+      [{ cert_file, key_file, client_ca_file: cut }, /cut must hold certificates in PEM: /],
+      [
+        { cert_file, key_file, client_ca_file: trusting },
+        /trusting must .*: a block "TRUSTED CERTIFICATE" is not accepted, only/,
+      ],
+      [{ cert_file, key_file, client_ca_file: withList }, /with-list must .*: a block "X509 CRL" is not accepted, only/],
       [{ cert_file, key_file, client_ca_file: cert_file, client_crl_file: junk }, /junk holds no certificate revocation list/],
       [
         { cert_file, key_file, client_ca_file: cert_file, client_crl_file: tornList },

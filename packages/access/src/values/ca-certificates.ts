@@ -1,18 +1,15 @@
-import { X509Certificate } from 'node:crypto';
+import { certificatesIn } from '@transitd/process';
 import { invalidRequest } from './errors.ts';
 
 /**
- * Refuses a text that holds no certificates in PEM, or one that cannot be read. An empty text stands for the default ones.
+ * Refuses a text that is not certificates in PEM. An empty text stands for the default ones.
  * @throws AccessError `invalid_request`
  */
 export function checkCertificates(field: string, pem: string): void {
   if (pem === '') return;
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   try {
-    for (const block of blocks) new X509Certificate(block);
-    if (blocks.length > 0) return;
+    certificatesIn(pem);
   } catch {
-    // the same refusal
+    throw invalidRequest(`${field} must be certificates in PEM`);
   }
-  throw invalidRequest(`${field} must be certificates in PEM`);
 }

@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import {
   type Changed,
   changedSettings,
@@ -20,9 +21,8 @@ import {
   type TokenSettingsChange,
 } from '@transitd/access';
 import { accessTurns, TimeSlice } from '@transitd/event-loop';
-import { type ClientCertificate, type RecordClock, withinCidrs } from '@transitd/process';
+import { type ClientCertificate, certificatesIn, type RecordClock, withinCidrs } from '@transitd/process';
 import type { RefusedBy } from '@transitd/storage-fsm';
-import { certificatesIn, isForClients } from './certificate.ts';
 import type { ClientNames } from './client-names.ts';
 
 /** Patterns of names, in which each `*` matches any text. The certificate needs one name that matches; an empty list allows any. */
@@ -153,23 +153,45 @@ export class CertLogins implements OpenedMethod {
 
 /** @throws AccessError `invalid_request` */
 function sha256In(pem: string): readonly string[] {
-  const certificates = certificatesIn(pem);
-  if (certificates === undefined || certificates.length === 0) throw invalidRequest('failed to parse certificate');
+  const certificates = readCertificates(pem);
   if (certificates.length > certificatesMax) throw invalidRequest(`certificate holds more than ${certificatesMax} certificates`);
   if (!certificates.every(isForClients))
     throw invalidRequest('nonCA certificates should have TLS client authentication set as an extended key usage');
   return certificates.map(({ fingerprint256 }) => fingerprint256.replaceAll(':', '').toLowerCase());
 }
 
+/** @throws AccessError `invalid_request` */
+function readCertificates(pem: string): readonly X509Certificate[] {
+  try {
+    return certificatesIn(pem);
+  } catch {
+    throw invalidRequest('failed to parse certificate');
+  }
+}
+
+/** The purposes `clientAuth` and any purpose (RFC 5280 §4.2.1.12). */
+const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0'];
+
+/** Returns whether a certificate is one of an authority, or one that a client may use. */
+const isForClients = ({ ca, keyUsage }: X509Certificate): boolean =>
+  ca || keyUsage === undefined || keyUsage.some((purpose) => clientPurposes.includes(purpose));
+
 /** OpenSSL has verified one of the chains, and any of them may be it. */
 const isInEveryChain = (certificates: readonly string[], { chains }: ClientCertificate): boolean =>
   chains.every((chain) => chain.some((each) => certificates.includes(each)));
 
+/** The names in each certificate: reading them takes a tenth of the time of a login, which needs them several times. */
+const readBefore = new WeakMap<ClientCertificate, ClientNames>();
+
 /** The first call loads the library. @throws AccessError `invalid_request` */
-async function readNames({ der }: ClientCertificate): Promise<ClientNames> {
+async function readNames(certificate: ClientCertificate): Promise<ClientNames> {
+  const known = readBefore.get(certificate);
+  if (known !== undefined) return known;
   const { clientNames } = await import('./client-names.ts');
   try {
-    return clientNames(der);
+    const names = clientNames(certificate.der);
+    readBefore.set(certificate, names);
+    return names;
   } catch {
     throw invalidRequest('invalid certificate: its names cannot be read');
   }
