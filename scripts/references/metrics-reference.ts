@@ -17,7 +17,7 @@ const prefix = 'svc';
 const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['Requests', /^svc_(core_(handle|in_flight|requests|body|connections)|http_|route_|quota_)/],
   ['State of the node', /^svc_(core_|disk_|build_)/],
-  ['Certificates', /^svc_(certificate_|authority_)/],
+  ['Certificates', /^svc_(certificate_|authority_|revocation_list_)/],
   ['Raft and the log', /^svc_raft_/],
   ['Members, heartbeats and forwarding', /^svc_(autopilot_|ha_)/],
   ['Replication with another cluster', /^svc_replication_/],

@@ -127,4 +127,27 @@ describe('a node with gateways that asks for client certificates', function () {
     expect(await onAll(client, encrypt(token))).to.deep.equal([403]);
     expect(await onAll(other, (each) => login(each))).to.deep.equal(['in']);
   });
+
+  it('shows when its revocation list expires, and warns in the log within a day of that and afterwards', async () => {
+    const reloadWith = async (crl: string, warning: RegExp): Promise<void> => {
+      file('ca.crl', crl);
+      node.server.child.kill('SIGHUP');
+      await node.server.log(warning);
+    };
+    const expiry = async (): Promise<number> => {
+      const [, telemetry] = await node.server.log(/"telemetry":"(http[^"]+)"/);
+      const metrics = await (await fetch(`${telemetry}/metrics`)).text();
+      return Number(/^svc_revocation_list_expiry_timestamp_seconds\{address="[^"]+"\} (\d+)$/m.exec(metrics)?.[1]);
+    };
+    const [soon, past] = [3600, -3600].map((s) => Math.floor(Date.now() / 1000) + s) as [number, number];
+    for (const at of [soon, past]) {
+      const end = new Date(at * 1000);
+      await reloadWith(
+        await authority.revocations([], end),
+        new RegExp(`"expires":"${end.toISOString()}","msg":"a revocation list of client_crl_file expires within a day`),
+      );
+      expect(await expiry()).to.equal(at);
+    }
+    expect(await onAll(client, (each) => login(each)), 'an expired list').to.deep.equal([refused]);
+  });
 });

@@ -101,12 +101,12 @@ export class TestAuthority {
     return { cert: pemOf(made), key: `-----BEGIN PRIVATE KEY-----\n${key}\n-----END PRIVATE KEY-----\n` };
   }
 
-  /** Returns the revocation list, in PEM. @param revoked - certificates in PEM */
-  async revocations(revoked: readonly string[] = [], nextUpdate = new Date(Date.now() + dayMs)): Promise<string> {
+  /** Returns the revocation list, in PEM. @param revoked - certificates in PEM @param nextUpdate - null for none */
+  async revocations(revoked: readonly string[] = [], nextUpdate: Date | null = new Date(Date.now() + dayMs)): Promise<string> {
     const list = await x509.X509CrlGenerator.create({
       issuer: this.subject,
       thisUpdate: new Date(Date.now() - dayMs),
-      nextUpdate,
+      ...(nextUpdate !== null && { nextUpdate }),
       entries: revoked.map((pem) => ({
         serialNumber: new X509Certificate(pem).serialNumber,
         revocationDate: new Date(Date.now() - dayMs),

@@ -1,5 +1,6 @@
 export { addressText, isLoopback } from './addresses.ts';
 export { parseConfig, readConfigFile } from './config.ts';
+export { revocationExpiryMs } from './revocation-lists.ts';
 export {
   type Config,
   type ConfigInput,

@@ -2,7 +2,15 @@ import type { RequestListener } from 'node:http';
 import type { SecureContextOptions } from 'node:tls';
 import { createRouter, type RouterOptions } from '@transitd/api';
 import type { AuditDevices } from '@transitd/audit';
-import { addressText, type Config, isLoopback, type ListenerConfig, tlsContext } from '@transitd/configuration';
+import {
+  addressText,
+  type Config,
+  isLoopback,
+  type ListenerConfig,
+  revocationExpiryMs,
+  tlsContext,
+} from '@transitd/configuration';
+import { RepeatingTask } from '@transitd/event-loop';
 import type { Connections } from '@transitd/http';
 import { gatewayCount, type Node } from '@transitd/node';
 import { Gateways } from './gateways/gateways.ts';
@@ -16,6 +24,8 @@ import { createTelemetry } from './telemetry.ts';
 
 /** Headers timeout of the telemetry listener, in milliseconds. */
 const telemetryHeadersMs = 10_000;
+/** How often the log warns of revocation lists, and how long before they expire, in milliseconds. */
+const [revocationWarningMs, revocationWarnedMs] = [3_600_000, 24 * 3_600_000];
 /** How long gateways may take to hand over the uses of keys, in milliseconds. */
 const usesMsMax = 1000;
 
@@ -48,6 +58,7 @@ export class NodeListeners {
   #forClients: readonly OpenListener[] = [];
   #passed: PassedRequests | undefined;
   #gateways: Gateways | undefined;
+  readonly #revocationWarnings = new RepeatingTask(revocationWarningMs, () => this.#warnOfRevocationLists());
 
   constructor(parts: NodeListenersParts) {
     this.#parts = parts;
@@ -56,7 +67,9 @@ export class NodeListeners {
   /** The certificates of the listeners that have TLS, as new handshakes show them. */
   get certificates(): readonly ShownCertificate[] {
     return this.#forClients.flatMap(({ bound, tls }) =>
-      tls === undefined ? [] : [{ address: addressText(bound), chain: String(tls.cert) }],
+      tls === undefined
+        ? []
+        : [{ address: addressText(bound), chain: String(tls.cert), revocationExpiryMs: revocationExpiryMs(tls) }],
     );
   }
 
@@ -74,6 +87,8 @@ export class NodeListeners {
     if (gatewayCount(config) > 0 && !isStopRequested()) await this.#startGateways(this.#forClients);
     const telemetry = config.telemetry.address;
     if (telemetry !== undefined && !isStopRequested()) await this.#openForTelemetry(telemetry);
+    this.#warnOfRevocationLists();
+    this.#revocationWarnings.start();
   }
 
   /** Uses other certificates for new handshakes. @param contexts - by the index of the listener; undefined: it has no TLS */
@@ -81,14 +96,26 @@ export class NodeListeners {
     for (const [index, context] of contexts.entries()) if (context !== undefined) this.#listeners[index]?.replaceContext(context);
     this.#forClients = this.#forClients.map((listener, index) => ({ ...listener, tls: contexts[index] ?? listener.tls }));
     await this.#gateways?.replaceContexts(contexts);
+    this.#warnOfRevocationLists();
   }
 
   /** Resolves when all requests in flight have ended or their time is up, and all listeners and threads are closed. */
   async close(): Promise<void> {
+    this.#revocationWarnings.stop();
     // Gateways pass requests to the main thread until they have drained.
     await Promise.all([...this.#listeners.map((listener) => listener.drain()), this.#gateways?.drain()]);
     await this.#gateways?.stop();
     this.#passed?.close();
+  }
+
+  /** An expired list refuses all certificates of its authority, and nothing else says so before clients fail. */
+  #warnOfRevocationLists(): void {
+    for (const { address, revocationExpiryMs: endMs = Number.POSITIVE_INFINITY } of this.certificates)
+      if (endMs - Date.now() < revocationWarnedMs)
+        this.#parts.log.warn(
+          { address, expires: new Date(endMs).toISOString() },
+          'a revocation list of client_crl_file expires within a day, or has expired: then no certificate of its authority is accepted',
+        );
   }
 
   #forwardedFront(): RequestListener {

@@ -137,13 +137,16 @@ describe('metrics of certificates', () => {
 
   it('show when the first certificate of a chain expires, by address, and the authority of the cluster', async () => {
     const [leaf, intermediate, authority] = [pem('leaf', 20), pem('intermediate', 10), pem('authority', 30)];
-    const certificates = () => [{ address: '192.0.2.1:8200', chain: `subject=a comment\n${leaf}${intermediate}` }];
+    const certificates = () => [
+      { address: '192.0.2.1:8200', chain: `subject=a comment\n${leaf}${intermediate}`, revocationExpiryMs: 1_700_000_000_000 },
+    ];
     const certificate = leaf.replaceAll('CERTIFICATE', 'X509 CERTIFICATE');
     const node = () => nodeWith({ clusterPort: { address: '[2001:db8::1]:8201', certificate, authority } });
     const metrics = new Metrics('t', { node, certificates });
     expect(await lines(metrics, /expiry/)).to.deep.equal([
       `t_certificate_expiry_timestamp_seconds{address="192.0.2.1:8200"} ${expiry(intermediate)}`,
       `t_certificate_expiry_timestamp_seconds{address="[2001:db8::1]:8201"} ${expiry(leaf)}`,
+      `t_revocation_list_expiry_timestamp_seconds{address="192.0.2.1:8200"} 1700000000`,
       `t_authority_expiry_timestamp_seconds ${expiry(authority)}`,
     ]);
   });

@@ -7,10 +7,12 @@ export interface ShownCertificate {
   readonly address: string;
   /** PEM. */
   readonly chain: string;
+  /** When the first of the revocation lists for the certificates of clients expires, in Unix milliseconds; undefined for none. */
+  readonly revocationExpiryMs?: number | undefined;
 }
 
 /**
- * Registers the gauges of when certificates expire. They show the certificates in use, which a renewed file does not change.
+ * Registers the gauges of when certificates and revocation lists expire. They show those in use, which a renewed file does not change.
  * @param listeners - returns the certificates of the listeners for clients
  */
 export function registerCertificateMetrics(
@@ -28,6 +30,14 @@ export function registerCertificateMetrics(
     const ofCluster = port === undefined ? [] : [{ address: port.address, chain: port.certificate }];
     return [...listeners(), ...ofCluster].map(({ address, chain }) => [address, expiryS(chain)]);
   });
+  const revocation = {
+    name: 'revocation_list_expiry_timestamp_seconds',
+    help: 'When the first revocation list for client certificates at an address expires, in seconds since 1970',
+    label: 'address',
+  };
+  registerRows(target, revocation, () =>
+    listeners().map(({ address, revocationExpiryMs: endMs }) => [address, endMs === undefined ? undefined : endMs / 1000]),
+  );
   const authority = {
     name: 'authority_expiry_timestamp_seconds',
     help: "When the certificate of the cluster's authority expires, in seconds since 1970",
