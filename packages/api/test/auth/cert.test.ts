@@ -64,6 +64,20 @@ describe('the auth method cert', () => {
     expect((await at.ask('GET auth/cert/certs/web')).status).to.equal(404);
   });
 
+  it('takes the older names of the initial TTL, the newest first', async () => {
+    for (const [settings, ttl] of [
+      [{ lease: 90 }, 90],
+      [{ lease: 90, ttl: '2m' }, 120],
+      [{ lease: 90, ttl: '2m', token_ttl: '3m' }, 180],
+      [{}, 180],
+    ] as const) {
+      expect((await write('web', { certificate: authority.cert, ...settings })).status).to.be.below(300);
+      expect((await at.ask('GET auth/cert/certs/web')).body.data)
+        .to.include({ token_ttl: ttl })
+        .and.not.have.any.keys('ttl', 'lease');
+    }
+  });
+
   it('gives a token with what identifies the certificate in its metadata', async () => {
     await role('web', { display_name: 'Web' });
     const { body } = await login(shown(client));

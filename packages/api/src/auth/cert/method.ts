@@ -1,5 +1,5 @@
 import { loginName } from '@transitd/access';
-import { bool, type FieldSchema, object, text, texts, unsupportedField } from '@transitd/http';
+import { bool, duration, type FieldSchema, object, text, texts, unsupportedField } from '@transitd/http';
 import { type AuthMethod, login, type MethodContext, recordPaths } from '../../operation/auth-method.ts';
 import { memberSchemas, membersIn, propertiesIn } from '../../operation/kept-fields.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from '../../operation/login-fields.ts';
@@ -38,13 +38,15 @@ export const unsupportedOfCertRole = {
   ocsp_query_all_servers: unsupportedField('bool', noOcsp),
   ocsp_max_retries: unsupportedField('int', noOcsp),
   ocsp_this_update_max_age: unsupportedField('duration', noOcsp),
-  lease: unsupportedField('duration', 'set token_ttl'),
 } as const satisfies FieldSchema;
+
+/** An older alias, which other methods do not have. */
+const lease = duration('Alias of `token_ttl`', { aliasOf: 'token_ttl' });
 
 const roles = recordOperations({
   noun: 'certificate role',
   name: 'Name of the role',
-  takes: { ...ownFields, ...unsupportedOfCertRole, ...tokenFields },
+  takes: { ...ownFields, ...unsupportedOfCertRole, ...tokenFields, lease },
   shown: object({ ...memberSchemas(ownFields), ...tokenSettingsMembers }),
   find: async ({ method, mount }: Here, name) => {
     const role = (await method.roles.find(mount.id, name))?.value;
@@ -52,7 +54,10 @@ const roles = recordOperations({
   },
   list: ({ method, mount }) => method.roles.list(mount.id),
   write: ({ method, mount }, name, values) =>
-    method.write(mount, name, { ...propertiesIn(ownFields, values), token: tokenSettingsOf(values) }),
+    method.write(mount, name, {
+      ...propertiesIn(ownFields, values),
+      token: tokenSettingsOf({ ...values, ttl: values.ttl ?? values.lease }),
+    }),
   delete: ({ method, mount }, name) => method.roles.delete(mount.id, name),
 });
 
