@@ -101,6 +101,8 @@ export type Message = Envelope &
         readonly entries: readonly Entry[];
         readonly round: number;
       }
+    /** Tells the commit index to a peer that was sent all entries. It wants no answer: the next heartbeat tells the index again. */
+    | { readonly type: 'Commit'; readonly prevIndex: LogIndex; readonly prevTerm: Term; readonly commit: LogIndex }
     | { readonly type: 'AppendResp'; readonly ok: true; readonly match: LogIndex; readonly round: number }
     | {
         readonly type: 'AppendResp';

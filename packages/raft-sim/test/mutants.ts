@@ -37,6 +37,12 @@ export const mutants: readonly Mutant[] = [
     replace: 'state.commitTo(Math.min(commit, state.log.lastIndex));',
   },
   {
+    name: 'a follower commits what a message without entries says, although the logs differ',
+    file: `${core}follower.ts`,
+    find: "if (verdict.kind === 'meets') this.#state.commitTo(Math.min(verdict.match, commit));",
+    replace: 'this.#state.commitTo(Math.min(log.lastIndex, commit));',
+  },
+  {
     name: "a heartbeat sends a commit index above the peer's match",
     file: `${core}replication/replication.ts`,
     find: 'const commit = Math.min(peer.match, this.#node.commitIndex());',

@@ -6,7 +6,7 @@ import { judgeSnapshot, type SnapshotReceiver } from './snapshot-receiver.ts';
 import type { RaftState } from './state.ts';
 
 type MessageOf<T extends Message['type']> = Extract<Message, { type: T }>;
-type LeaderMessage = MessageOf<'Append' | 'Heartbeat' | 'SnapOffer'>;
+type LeaderMessage = MessageOf<'Append' | 'Commit' | 'Heartbeat' | 'SnapOffer'>;
 
 /** Handles a leader's messages on another node (Raft §5.3, §7). */
 export class Follower {
@@ -30,6 +30,7 @@ export class Follower {
     const leaseMs = message.type === 'Heartbeat' ? message.leaseMs : undefined;
     clock.heardLeader(nowMs, { leader: message.from, term: message.term, leaseMs });
     if (message.type === 'Append') this.#onAppend(message);
+    else if (message.type === 'Commit') this.#onCommit(message);
     else if (message.type === 'SnapOffer') this.#onSnapOffer(message);
     else this.#onHeartbeat(message);
   }
@@ -67,7 +68,7 @@ export class Follower {
       this.#state.answer(message, { type: 'SnapResult', index: message.meta.index, ok: false, lastIndex });
     } else if (message.type === 'Heartbeat') {
       this.#state.answer(message, { type: 'HeartbeatResp', round: message.round, fit: false });
-    } else {
+    } else if (message.type === 'Append') {
       const { prevIndex, round } = message;
       const hint = { hintIndex: lastIndex, hintTerm: lastTerm };
       this.#state.answer(message, { type: 'AppendResp', ok: false, prevIndex, ...hint, round });
@@ -111,6 +112,12 @@ export class Follower {
     }
     const match = verdict.kind === 'meets' ? verdict.match : state.commitIndex;
     state.answer(message, { type: 'AppendResp', ok: true, match, round }, { vouches: true });
+  }
+
+  #onCommit({ prevIndex, prevTerm, commit }: MessageOf<'Commit'>): void {
+    const { log, commitIndex } = this.#state;
+    const verdict = receiveAppend(log, commitIndex, { prevIndex, prevTerm, entries: [] });
+    if (verdict.kind === 'meets') this.#state.commitTo(Math.min(verdict.match, commit));
   }
 
   #onSnapOffer(message: MessageOf<'SnapOffer'>): void {

@@ -75,6 +75,7 @@ export class Raft implements RaftCore {
         this.#campaign.onTimeoutNow(message);
         break;
       case 'Append':
+      case 'Commit':
       case 'Heartbeat':
       case 'SnapOffer':
         this.#follower.onLeader(message);

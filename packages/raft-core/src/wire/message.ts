@@ -30,6 +30,7 @@ const codes = {
   Removed: 12,
   ReadIndex: 13,
   ReadIndexResp: 14,
+  Commit: 15,
 } as const satisfies Record<Message['type'], number>;
 
 const types = new Map<number, Message['type']>(Object.entries(codes).map(([type, code]) => [code, type as Message['type']]));
@@ -77,6 +78,8 @@ function writeFields(writer: ByteWriter, message: Message): ByteWriter {
     case 'Append':
       writer.u48(message.prevIndex).u48(message.prevTerm).u48(message.commit).u48(message.round);
       return writeEntries(writer, message);
+    case 'Commit':
+      return writer.u48(message.prevIndex).u48(message.prevTerm).u48(message.commit);
     case 'AppendResp':
       writer.flag(message.ok).u48(message.round);
       if (message.ok) return writer.u48(message.match);
@@ -150,6 +153,8 @@ function readFields(reader: ByteReader, type: Message['type'], envelope: Envelop
       };
     case 'Append':
       return readAppend(reader, envelope);
+    case 'Commit':
+      return { ...envelope, type, prevIndex: reader.u48(), prevTerm: reader.u48(), commit: reader.u48() };
     case 'AppendResp':
       return readAppendResp(reader, envelope);
     case 'Heartbeat':

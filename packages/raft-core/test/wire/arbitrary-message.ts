@@ -46,6 +46,7 @@ const fields = fc.oneof(
     votedElsewhere: flag,
   }),
   append,
+  record({ type: constant('Commit' as const), prevIndex: u48, prevTerm: u48, commit: u48 }),
   record({ type: constant('AppendResp' as const), ok: constant(true as const), match: u48, round: u48 }),
   record({
     type: constant('AppendResp' as const),

@@ -72,6 +72,13 @@ describe('decodeMessage', () => {
     expect(decodeMessage(Buffer.from(`0107${fields}00000000`, 'hex'))).to.deep.equal({ ...heartbeat, leaseMs: 0 });
   });
 
+  it('reads a commit index that wants no answer', () => {
+    const commit: Message = { ...envelope, type: 'Commit', prevIndex: 5, prevTerm: 2, commit: 4 };
+    const written = '010f' + '000000000001000000000002000000000003000000000004' + '0163' + '000000000005000000000002000000000004';
+    expect(hex(encodeMessage(commit))).to.equal(written);
+    expect(decodeMessage(Buffer.from(written, 'hex'))).to.deep.equal(commit);
+  });
+
   it('gives entry data as views of the frame, without a copy', () => {
     const frame = encodeMessage(append);
     const decoded = decodeMessage(frame);

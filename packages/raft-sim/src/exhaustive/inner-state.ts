@@ -62,7 +62,7 @@ export class InnerState {
   }
 
   #setClock({ before, after, message, sent, nowMs }: Turn): void {
-    const isLeaders = message?.type === 'Append' || message?.type === 'Heartbeat';
+    const isLeaders = message?.type === 'Append' || message?.type === 'Commit' || message?.type === 'Heartbeat';
     const isHeard = isLeaders && message.term === after.term;
     if (isHeard) this.#heardMs = nowMs;
     const isGiven = sent.some((answer) => asks(answer) || (answer.type === 'VoteResp' && !answer.reject));

@@ -172,7 +172,7 @@ export class Replication {
         return;
       }
       if (peer.next > log.lastIndex) {
-        if (Math.min(this.#node.commitIndex(), peer.next - 1) > peer.sentCommit) this.#append(peer, [], round);
+        this.#tellCommit(peer);
         return;
       }
       if (peer.inflight.isFull) {
@@ -186,6 +186,14 @@ export class Replication {
       }
       this.#append(peer, log.inMemory({ lo: peer.next, hi: log.lastIndex, maxBytes: limits.messageBytesMax }), round);
     }
+  }
+
+  #tellCommit(peer: Progress): void {
+    const prevIndex = peer.next - 1;
+    const commit = Math.min(this.#node.commitIndex(), prevIndex);
+    if (commit <= peer.sentCommit) return;
+    this.#post(peer, { type: 'Commit', prevIndex, prevTerm: this.#node.log.termAt(prevIndex), commit });
+    peer.sentCommit = commit;
   }
 
   /** Returns whether the log still knows the entry before the peer's next one. */

@@ -49,6 +49,24 @@ describe('replication, on a follower', () => {
     expect(node.core.status().commitIndex).to.equal(2);
   });
 
+  it('commits by a message without entries, up to where the logs agree, and does not answer it', () => {
+    const commit = (node: TestNode, prevTerm: number, index: number, term = 9): Message[] => {
+      const envelope = { from: 1, to: 2, term, clusterId: 'c', session: 4 };
+      node.core.step({ ...envelope, type: 'Commit', prevIndex: 3, prevTerm, commit: index }, 2_000);
+      return node.pump();
+    };
+    for (const { prevTerm, index, term, committed } of [
+      { prevTerm: 1, index: 2, term: 9, committed: 2 },
+      { prevTerm: 1, index: 4, term: 9, committed: 3 },
+      { prevTerm: 2, index: 2, term: 9, committed: 0 },
+      { prevTerm: 1, index: 2, term: 0, committed: 0 },
+    ]) {
+      const node = follower([1, 1, 1, 1]);
+      expect(commit(node, prevTerm, index, term), 'its answer').to.deep.equal([]);
+      expect(node.core.status().commitIndex, JSON.stringify({ prevTerm, index, term })).to.equal(committed);
+    }
+  });
+
   it('answers a message about committed entries with its own commit index', () => {
     const node = follower([1, 1, 1, 1], 3);
     expect(append(node, { index: 1, term: 1 }, [entry(2, 1)])[0]).to.include({ ok: true, match: 3 });
@@ -234,7 +252,7 @@ describe('replication, on a leader', () => {
     const { answer, propose, sentBy } = lonely();
     propose('a');
     const news = sentBy(() => answer({ ok: true, match: 2 }));
-    expect(news.map((message) => message.type === 'Append' && message.commit)).to.deep.equal([2]);
+    expect(news.map((message) => message.type === 'Commit' && message.commit)).to.deep.equal([2]);
     expect(sentBy(() => answer({ ok: true, match: 2 }))).to.deep.equal([]);
   });
 

@@ -5,6 +5,8 @@ export function factsOf(message: Message): (number | boolean)[] {
   switch (message.type) {
     case 'Append':
       return [message.prevIndex, message.prevTerm, message.commit, message.entries.length, message.round];
+    case 'Commit':
+      return [message.prevIndex, message.prevTerm, message.commit];
     case 'AppendResp':
       return message.ok ? [true, message.match, message.round] : [false, message.prevIndex, message.hintIndex, message.hintTerm];
     case 'Heartbeat':

@@ -64,7 +64,7 @@ export class Promises {
   /** Notes a message that the node received at `heardMs` by its clock, and its status after it has processed the message. */
   received(id: NodeId, message: Message, { status, heardMs }: { readonly status: Status; readonly heardMs: number }): void {
     const { type, term, from } = message;
-    const speaks = type === 'Append' || type === 'Heartbeat' || type === 'SnapOffer';
+    const speaks = type === 'Append' || type === 'Commit' || type === 'Heartbeat' || type === 'SnapOffer';
     if (!speaks || status.term !== term) return;
     const before = this.#heard.get(id);
     const isSame = before?.term === term && before.leader === from;

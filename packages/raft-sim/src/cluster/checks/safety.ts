@@ -172,10 +172,11 @@ export class Safety {
         term: message.term,
       }));
     }
-    if (message.type === 'Append' || message.type === 'Heartbeat' || message.type === 'SnapOffer') {
+    const announces = message.type === 'Append' || message.type === 'Commit' || message.type === 'Heartbeat';
+    if (announces || message.type === 'SnapOffer') {
       this.#sessions.set(id * TERMS + message.to, { term: message.term, session: message.session });
     }
-    if (message.type === 'Append' || message.type === 'Heartbeat') this.#commits.announced(node, message);
+    if (announces) this.#commits.announced(node, message);
     if (message.type === 'Vote') {
       const own = term > message.term || vote === id;
       holds('a candidate asks for votes after its own vote is durable', own, () => ({ id, term, vote }));
