@@ -57,6 +57,7 @@ describe('the uses of keys in a cluster', function () {
         // A batch whose gateway passes it on, because an item fails, counts once.
         const batch = { batch_input: [{ plaintext }, { plaintext: '!' }] };
         for (const node of cluster.nodes) await cluster.ask(node, 'POST', 'transit/encrypt/orders', batch);
+        const { counting_since: since } = await usageOf(cluster, leader, 'orders');
         const total = 3 * 8 + 3;
         for (const node of cluster.nodes)
           expect(encryptions(await wholeUsageOf(cluster, node, 'orders')), node.name).to.equal(total);
@@ -73,7 +74,9 @@ describe('the uses of keys in a cluster', function () {
           await cluster.settled();
         }
         await counts(cluster);
-        expect(encryptions(await wholeUsageOf(cluster, standby, 'orders')), 'after restarts').to.equal(total);
+        const usage = await wholeUsageOf(cluster, standby, 'orders');
+        expect(encryptions(usage), 'after restarts').to.equal(total);
+        expect(usage.counting_since, 'all nodes have handed over their uses').to.equal(since);
       }));
 
   it('of a node that is down are missing as evidence: nothing is taken away until it answers', () =>
@@ -92,6 +95,7 @@ describe('the uses of keys in a cluster', function () {
       const refused = await raise('1h');
       expect(refused.text).to.match(/used within that time: version 1 \(3 encryptions; last at /);
       expect(refused.status).to.equal(400);
+      const { counting_since: since = '' } = await usageOf(cluster, through, 'orders');
       await down.kill();
       const why = await until('the uses are long ago', async () => {
         const { text } = await raise('1s');
@@ -105,6 +109,8 @@ describe('the uses of keys in a cluster', function () {
         return answer.status === 200 && answer;
       });
       expect(raised.at('data.min_decryption_version')).to.equal(2);
+      const { counting_since: again = '' } = await usageOf(cluster, through, 'orders');
+      expect(Date.parse(again), 'the uses of its last minute are lost').to.be.above(Date.parse(since));
     }));
 
   it('are shown without those of a node that is down, which is named', () =>

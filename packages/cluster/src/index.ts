@@ -18,6 +18,7 @@ export { ConfigurationChanges } from './membership/configuration-changes.ts';
 export { overtakenFile, recordExclusion, removalFile } from './membership/exclusion.ts';
 export { type NodeIdentity, writeIdentity } from './membership/identity.ts';
 export { decodeMembership, encodeMembership } from './membership/membership.ts';
+export { replaceFile } from './membership/replace-file.ts';
 
 // Joins: the joiner's side and the leader's side.
 

@@ -38,6 +38,7 @@ import { transfersFolder } from './snapshots/snapshots.ts';
 import { healthNow, sealedStatus, unsentHeartbeats } from './status.ts';
 import { DataDirectory } from './storage/data-directory.ts';
 import { UsageLedger } from './usage/usage-ledger.ts';
+import { unknownProcess } from './usage/usage-wire.ts';
 
 export interface NodeOptions {
   readonly config: Config;
@@ -92,12 +93,13 @@ export class Node {
     { config, log, authMethods = [], audit = noAudit, onFatal, observer = noObserver, work, clocks }: NodeOptions,
     opened: OpenedSeal,
     directory: DataDirectory,
+    lastUsage: string,
   ) {
     this.config = config;
     this.clock = new NodeClock(log, clocks);
     this.disk = new DataDisk(config.data_dir);
     this.gateways = new GatewayHost(config, this.clock);
-    this.usage = new UsageLedger(this.clock);
+    this.usage = new UsageLedger(this.clock, lastUsage);
     this.#seal = opened;
     this.#observer = observer;
     this.#directory = directory;
@@ -122,7 +124,7 @@ export class Node {
     const { config, log, observer = noObserver } = options;
     const opened = openSeal(config, { log, observer, clusterId: () => node.member?.clusterName?.id });
     const directory = await DataDirectory.open(config.data_dir);
-    const node = new Node(options, opened, directory);
+    const node = new Node(options, opened, directory, await directory.notedUsage().catch(() => unknownProcess));
     try {
       await rm(transfersFolder(directory.path), { recursive: true, force: true });
       const holdsNode = await directory.holdsNode();
@@ -356,9 +358,12 @@ export class Node {
   async #stop(): Promise<void> {
     this.maintenance.stop();
     this.#joinAttempts.close();
-    await this.member?.usage.handOver();
+    this.usage.end();
+    await this.member?.usage.handOver(this.usage);
     await this.#phases.close();
     await this.#joinAttempts.ended();
+    // If the note fails, the next process knows that uses may be missing.
+    if (this.member !== undefined) await this.#directory.noteUsage(this.usage.endsAs).catch(() => undefined);
     await this.#directory.close();
   }
 }

@@ -4,6 +4,7 @@ import { type EtcdMember, openEtcdMember } from './etcd-member.ts';
 import type { Joining } from './join/joining.ts';
 import type { MemberHost } from './member.ts';
 import { openRaftMember, type RaftMember } from './raft-member.ts';
+import { unknownProcess } from './usage/usage-wire.ts';
 
 /** This node as a member of a cluster, by the engine that keeps the records. */
 export type Member = RaftMember | EtcdMember;
@@ -67,6 +68,7 @@ export class Phases {
       host.stopping.throwIfAborted();
       const member =
         storage.type === 'etcd' ? await openEtcdMember(host, storage, resources) : await openRaftMember(host, resources);
+      await host.directory.noteUsage(unknownProcess); // from here on, this process may count uses
       host.stopping.throwIfAborted();
       if (this.#present.kind === 'joining' && this.#present.joining !== completed) this.#present.joining.close();
       this.#present = { kind: 'member', member };

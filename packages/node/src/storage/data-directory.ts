@@ -1,10 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from '@transitd/cluster';
 import { reasonOf, requireOwnerOnly, StartError } from '@transitd/process';
 import { bootstrapBase, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
 import { createNode, hasNode, type LockedDirectory, lockNodeDirectory, StorageInUse } from '@transitd/storage-fsm';
+import { z } from 'zod';
 import { RaftEngine, type StorageOptions } from './raft-engine.ts';
+
+/** File with the process that ended with all its uses of keys recorded. */
+const usageFile = 'usage';
+const usageNote = z.object({ format: z.literal(1), process: z.string() });
 
 /** The data directory of a node, locked by this process from `open` to `close`, whether it contains a node or not. */
 export class DataDirectory {
@@ -59,6 +66,24 @@ export class DataDirectory {
    */
   openStorage(options: StorageOptions): Promise<RaftEngine> {
     return RaftEngine.open({ ...options, directory: this.#path, disk: this.#locked.disk });
+  }
+
+  /**
+   * Returns the process that {@link noteUsage} noted last; empty on a new data directory.
+   * @throws errors of the file system; SyntaxError, ZodError for a note of another release
+   */
+  async notedUsage(): Promise<string> {
+    const text = await readFile(join(this.#path, usageFile), 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
+    return text === undefined ? '' : usageNote.parse(JSON.parse(text)).process;
+  }
+
+  /** Notes durably the process that has ended with all its uses of keys recorded. @throws errors of the file system */
+  noteUsage(process: string): Promise<void> {
+    const note: z.input<typeof usageNote> = { format: 1, process };
+    return replaceFile(join(this.#path, usageFile), `${JSON.stringify(note)}\n`);
   }
 
   close(): Promise<void> {

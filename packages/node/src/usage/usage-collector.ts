@@ -25,6 +25,7 @@ import {
 import type { MountedEngines } from '../mounts/mounted-engines.ts';
 import { removedPath } from '../mounts/mounts.ts';
 import type { KeyVersionUse } from './counted-uses.ts';
+import type { UsageLedger } from './usage-ledger.ts';
 import {
   marksPath,
   mergedAnswers,
@@ -35,9 +36,9 @@ import {
   unansweredIn,
   writtenMarks,
 } from './usage-marks.ts';
-import { type UsageQuestion, usageReport } from './usage-wire.ts';
+import { type UsageQuestion, unknownProcess, usageReport } from './usage-wire.ts';
 
-/** Interval at which uses are recorded, in milliseconds: what is lost at most when every node dies. */
+/** Interval at which uses are recorded, in milliseconds: what a node that dies loses at most. */
 const recordMs = 60_000;
 /** Interval until every node has begun to count, in milliseconds. */
 const beginMs = 5000;
@@ -45,6 +46,8 @@ const beginMs = 5000;
 const answerMsMax = 2500;
 /** How long a node that stops waits until its uses are recorded, in milliseconds. */
 const handOverMsMax = 3000;
+/** Pause before such a node asks again, in milliseconds: there may be no active node for a moment. */
+const handOverPauseMs = 50;
 /** Most transactions in a row. A node has more uses in the next one if they do not fit into one batch. */
 const roundsMax = 100;
 /** Bytes of paths and values in one transaction; the rest of a log entry is for numbers, encryption and the place in a secondary. */
@@ -139,13 +142,26 @@ export class UsageCollector {
   }
 
   /** Has the uses of this node recorded, because it is about to stop. They are lost if that fails, or takes too long. */
-  async handOver(): Promise<void> {
+  async handOver(ledger: Pick<UsageLedger, 'endsAs'>): Promise<void> {
+    const endMs = this.#host.clock.nowMs() + handOverMsMax;
+    let reason = 'there is no active node';
+    do {
+      // Twice: the active node records the uses, then tells this node so.
+      for (let attempt = 0; attempt < 2; attempt++)
+        await this.#askToRecord().catch((error: unknown) => {
+          reason = reasonOf(error);
+        });
+      if (ledger.endsAs !== unknownProcess) return;
+      await pause(handOverPauseMs, undefined, { ref: false });
+    } while (this.#host.clock.nowMs() < endMs);
+    this.#host.log.warn({ reason }, 'the uses of keys on this node since the last minute were not recorded');
+  }
+
+  async #askToRecord(): Promise<void> {
     const { role, peers } = this.#member;
     const active = peers.activeMember;
     const recorded = role.isActive ? this.record() : active && peers.recordUsage(active.id, handOverMsMax);
-    await Promise.race([recorded, pause(handOverMsMax, undefined, { ref: false })]).catch((error: unknown) =>
-      this.#host.log.warn({ reason: reasonOf(error) }, 'the uses of keys on this node since the last minute were not recorded'),
-    );
+    await Promise.race([recorded, pause(handOverMsMax, undefined, { ref: false })]);
   }
 
   /**
@@ -169,6 +185,7 @@ export class UsageCollector {
   #current({ key, usage }: UsedKey, before: UsageMarks, answers: readonly NodeAnswer[]): CurrentUsage {
     const nowMs = this.#host.clock.dueMs();
     const { marks, uses } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
+    if (marks.sinceMs !== before.sinceMs) this.#dueMs = Number.NEGATIVE_INFINITY; // so that this moment is recorded soon
     const all: KeyUsage = addedUses(usage, byVersion(uses), { lowest: key.record.minAvailableVersion, nowMs });
     // The key that was backed up may have been used elsewhere until it was restored.
     const sinceMs = marks.sinceMs && Math.max(marks.sinceMs, all.lostMs, key.record.restore?.timeMs ?? 0);
@@ -199,6 +216,11 @@ export class UsageCollector {
       conditions: [{ path: marksPath, revision }, ...conditions],
       writes: [writtenMarks(begun), ...writes],
     });
+    if (outcome === 'committed' && before.sinceMs !== undefined && marks.sinceMs !== before.sinceMs)
+      this.#host.log.warn(
+        {},
+        'uses of keys may be missing, such as those of the last minute of a node that died: counting begins again',
+      );
     if (!isWhole && outcome === 'committed')
       this.#host.log.warn({}, 'some uses of keys were lost: the records of uses are too large for one transaction');
     if (outcome === 'committed') await this.#findNear(services.services, uses);

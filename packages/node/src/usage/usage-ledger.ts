@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock, RecordClock } from '@transitd/process';
 import type { UseTally } from '@transitd/transit-engine';
 import { CountedUses, type KeyVersionUse, type UseCounter } from './counted-uses.ts';
-import { type UsageQuestion, type UsageReport, usageQuestion } from './usage-wire.ts';
+import { type UsageQuestion, type UsageReport, unknownProcess, usageQuestion } from './usage-wire.ts';
 
 /** Most key versions in one batch. A transaction holds the batches of all nodes. */
 export const batchVersionsMax = 2000;
@@ -13,15 +13,32 @@ export const batchVersionsMax = 2000;
  */
 export class UsageLedger implements UseCounter {
   readonly #process = randomUUID();
+  readonly #follows: string;
   readonly #uses = new CountedUses();
   readonly #clock: Pick<RecordClock, 'utcMs'>;
   #batch: UsageReport['batch'];
   #newest = 0;
   #merged = 0;
+  /** The active node has recorded that this process counts. */
+  #isKnown = false;
+  #isEnding = false;
   #askThreads: () => Promise<boolean> = () => Promise.resolve(true);
 
-  constructor(clock: Pick<RecordClock, 'utcMs'> & Clock) {
+  /** @param follows - {@link endsAs} of the last process on the same data directory; empty if there was none */
+  constructor(clock: Pick<RecordClock, 'utcMs'> & Clock, follows = '') {
     this.#clock = clock;
+    this.#follows = follows;
+  }
+
+  /** The process that the next one on this data directory follows, if this one ends now. */
+  get endsAs(): string {
+    if (this.#batch !== undefined || this.#uses.size > 0 || this.#uses.hasLost) return unknownProcess;
+    return this.#isKnown ? this.#process : this.#follows;
+  }
+
+  /** Notes that no further requests will use keys. */
+  end(): void {
+    this.#isEnding = true;
   }
 
   count(mount: string, name: string, tally: UseTally): void {
@@ -42,7 +59,9 @@ export class UsageLedger implements UseCounter {
   async report(question: unknown): Promise<UsageReport> {
     const asked = usageQuestion.parse(question);
     const isComplete = await this.#askThreads();
-    return { ...this.#answer(asked), process: this.#process, merged: this.#merged, isComplete };
+    const answer = this.#answer(asked);
+    const isLast = this.#isEnding && !answer.hasMore;
+    return { ...answer, process: this.#process, follows: this.#follows, isLast, merged: this.#merged, isComplete };
   }
 
   #answer(asked: UsageQuestion): Pick<UsageReport, 'batch' | 'rest' | 'hasMore'> {
@@ -60,7 +79,9 @@ export class UsageLedger implements UseCounter {
 
   /** Forgets the batch if it is recorded. What was recorded of an earlier process says nothing about the batches of this one. */
   #recorded({ process, merged }: { readonly process: string; readonly merged: number }): void {
-    if (process !== this.#process || this.#batch === undefined || merged < this.#batch.number) return;
+    if (process !== this.#process) return;
+    this.#isKnown = true;
+    if (this.#batch === undefined || merged < this.#batch.number) return;
     this.#merged = this.#batch.number;
     this.#batch = undefined;
   }

@@ -13,8 +13,8 @@ const marksShape = z.object({
   clusterId: z.string(),
   /** Since then every node counts, in Unix milliseconds; absent while some node does not. */
   sinceMs: z.number().optional(),
-  /** By node name: its process, and the newest batch of that process that is recorded. */
-  nodes: z.record(z.string(), z.object({ process: z.string(), batch: z.int() })),
+  /** By node name: its process, and the newest batch of that process that is recorded. `ended`: no uses can follow. */
+  nodes: z.record(z.string(), z.object({ process: z.string(), batch: z.int(), ended: z.literal(true).optional() })),
 });
 
 export type UsageMarks = Readonly<Omit<z.output<typeof marksShape>, 'format'>>;
@@ -28,23 +28,18 @@ export interface NodeAnswer {
   readonly answer: UsageReport | 'silent' | 'unsupported';
 }
 
-/** Returns the newest recorded batch of a node. */
-export const recordedOf = ({ nodes }: UsageMarks, name: string): { readonly process: string; readonly batch: number } =>
+/** Returns what is recorded of a node. */
+export const recordedOf = ({ nodes }: UsageMarks, name: string): UsageMarks['nodes'][string] =>
   (Object.hasOwn(nodes, name) ? nodes[name] : undefined) ?? { process: '', batch: 0 };
-
-/** Returns the number of the newest recorded batch of a process; 0 if none is. */
-const recordedBatch = (marks: UsageMarks, name: string, process: string): number => {
-  const recorded = recordedOf(marks, name);
-  return recorded.process === process ? recorded.batch : 0;
-};
 
 /**
  * Decides what to record of the answers: the uses of batches that are not recorded yet, and the marks after that. A batch that is reported
  * again, because an answer or the outcome of a transaction was lost, counts once.
  *
- * Counting begins when every node has answered. It begins again, so that nobody takes lost uses for no uses, if a node lost uses, if a node
- * with a release that does not count takes part, and if the records are older than a node knows, or of another cluster: a backup was
- * restored, or a secondary promoted.
+ * Counting begins when every node has answered. It begins again, so that nobody takes lost uses for no uses: if a node lost uses; if it was
+ * started again, or is no longer a member, and its last process did not end with all its uses recorded; if a node with a release that does
+ * not count takes part; and if the records are older than a node knows, or of another cluster: a backup was restored, or a secondary
+ * promoted.
  */
 export function mergedAnswers(
   marks: UsageMarks,
@@ -61,17 +56,26 @@ export function mergedAnswers(
       isComplete = false;
       continue;
     }
-    const { process, merged, batch } = answer;
-    const recorded = recordedBatch(marks, name, process);
+    const { process, follows, merged, batch } = answer;
+    const known = recordedOf(marks, name);
+    if (known.process !== process && known.process !== follows) hasLost = true;
+    const recorded = known.process === process ? known.batch : 0;
     const isNew = batch !== undefined && batch.number > recorded;
     if (isNew) uses.push(...batch.uses);
     uses.push(...answer.rest);
     if (!answer.isComplete) isComplete = false;
     if (merged > recorded || (isNew && batch.hasLost)) hasLost = true;
     const next = Math.max(recorded, merged, batch?.number ?? 0);
-    if (next === 0 || next === recorded) continue;
-    nodes.delete(name); // the node that reported last comes last
-    nodes.set(name, { process, batch: next });
+    const ended = answer.isLast && answer.isComplete;
+    if (known.process === process && next === recorded && (known.ended ?? false) === ended) continue;
+    nodes.delete(name); // the node that changed last comes last
+    nodes.set(name, { process, batch: next, ...(ended && { ended }) });
+  }
+  const members = new Set(answers.map(({ name }) => name));
+  for (const [name, { ended }] of nodes) {
+    if (ended || members.has(name)) continue;
+    hasLost = true;
+    nodes.delete(name);
   }
   const begun = isComplete ? nowMs : undefined;
   const sinceMs = hasLost ? begun : (marks.sinceMs ?? begun);

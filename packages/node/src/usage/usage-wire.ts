@@ -26,10 +26,17 @@ export const usageQuestion = z.discriminatedUnion('kind', [
 ]);
 export type UsageQuestion = z.output<typeof usageQuestion>;
 
+/** Stands for a process of which some uses may not be recorded. */
+export const unknownProcess = 'unknown';
+
 /** The uses that one node has counted and that may not be recorded yet. */
 export const usageReport = z.object({
   /** Random, and other after each start of the node: the uses that a process has not reported end with it. */
   process: z.string(),
+  /** The last process on the same data directory, if all its uses are recorded; empty if there was none. */
+  follows: z.string().default(unknownProcess),
+  /** No uses will follow after those of this answer. */
+  isLast: z.boolean().default(false),
   /** Number of the newest batch that the active node has said to be recorded; 0 for none. */
   merged: count,
   /** Every thread of the node has reported its uses. */

@@ -39,6 +39,20 @@ describe('a data directory', () => {
     expect(openFiles(path)).to.deep.equal(before);
     await directory.close();
   });
+
+  it('tells a start without a note of the uses of keys from one whose note cannot be read', async () => {
+    const directory = await DataDirectory.open(path);
+    expect(await directory.notedUsage()).to.equal('');
+    for (const process of ['p', 'unknown']) {
+      await directory.noteUsage(process);
+      expect(await directory.notedUsage()).to.equal(process);
+    }
+    for (const damaged of ['', '{"format":2,"process":"p"}', 'p']) {
+      writeFileSync(join(path, 'usage'), damaged);
+      expect(await directory.notedUsage().catch(() => 'refused'), damaged).to.equal('refused');
+    }
+    await directory.close();
+  });
 });
 
 /** Returns the paths below the folder that this process has open. */

@@ -151,10 +151,14 @@ describe('the uses that nodes report', () => {
 
 describe('the time since which uses are counted', () => {
   const report = (more: Partial<UsageReport> = {}): UsageReport => ({
-    ...{ process: 'p', merged: 0, isComplete: true, rest: [], hasMore: false },
+    ...{ process: 'p', follows: '', isLast: false, merged: 0, isComplete: true, rest: [], hasMore: false },
     ...more,
   });
   const counting: UsageMarks = { clusterId, sinceMs: 5, nodes: { n1: { process: 'p', batch: 3 } } };
+  const withOther = (other: UsageMarks['nodes'][string]): UsageMarks => ({
+    ...counting,
+    nodes: { n1: { process: 'p', batch: 3 }, n2: other },
+  });
   const lostBatch = { number: 4, uses: [], hasLost: true };
   const nowMs = 1000;
 
@@ -174,6 +178,15 @@ describe('the time since which uses are counted', () => {
       5,
     ],
     ['begins again when a node knows of later records: a backup was restored', counting, [report({ merged: 4 })], nowMs],
+    ['stays when a process ends', counting, [report({ merged: 3, isLast: true })], 5],
+    ['stays when a process follows one that has ended', counting, [report({ process: 'q', follows: 'p' })], 5],
+    ['begins again when a process follows one that died', counting, [report({ process: 'q', follows: 'unknown' })], nowMs],
+    ['begins again when one that was never seen came between', counting, [report({ process: 'r', follows: 'q' })], nowMs],
+    ['begins again when a node has a new disk', counting, [report({ process: 'q', follows: '' })], nowMs],
+    ['begins again when a new node has died before it was seen', counting, [report(), report({ follows: 'unknown' })], nowMs],
+    ['stays when another node joins', counting, [report({ merged: 3 }), report()], 5],
+    ['begins again when a node has left that died', withOther({ process: 'x', batch: 1 }), [report({ merged: 3 })], nowMs],
+    ['stays when a node has left that ended', withOther({ process: 'x', batch: 1, ended: true }), [report({ merged: 3 })], 5],
     ['begins again in another cluster', { ...counting, clusterId: 'c0' }, [report({ merged: 3 })], nowMs],
   ] as const)
     it(title, () => {

@@ -36,6 +36,8 @@ export interface GatewaysParts extends Omit<GatewayData, 'memory' | 'row' | 'lis
 interface Gateway {
   readonly worker: GatewayWorker;
   readonly startedMs: number;
+  /** It serves nothing any longer, and has reported everything. */
+  isDrained: boolean;
 }
 
 /** Starts the gateway threads of a node, replaces those that end or lag, and relays between them and the main thread. */
@@ -127,7 +129,7 @@ export class Gateways {
       onEnd: (error) => this.#ended(row, error),
       onStuck: () => this.#stuck(row),
     });
-    this.#rows.set(row, { worker, startedMs: performance.now() });
+    this.#rows.set(row, { worker, startedMs: performance.now(), isDrained: false });
   }
 
   /** A thread that does not end may hold keys, so the process must end. If it is stopping, it first finishes what its node has to do. */
@@ -142,8 +144,9 @@ export class Gateways {
   }
 
   #ended(row: number, error: Error | undefined): void {
-    const { host, limits, log } = this.#parts;
+    const { host, limits, log, usage } = this.#parts;
     const gateway = this.#rows.get(row);
+    if (gateway?.isDrained !== true) usage.addFromThread([], { hasLost: true }); // it may have counted uses since its last report
     host.detach(row);
     clearRow(limits, row);
     this.#rows.delete(row);
@@ -199,8 +202,10 @@ export class Gateways {
       case 'unaudited':
         audit?.buildFailed(message.reason);
         break;
-      case 'contexts':
       case 'drained':
+        gateway.isDrained = true;
+        break;
+      case 'contexts':
         break;
     }
     for (const notice of [...this.#waiting]) notice(row, message.kind);

@@ -1,0 +1,128 @@
+import { UseTally } from '@transitd/transit-engine';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { UsageLedger } from '../../src/usage/usage-ledger.ts';
+import { mergedAnswers, type NodeAnswer, recordedOf, type UsageMarks, unansweredIn } from '../../src/usage/usage-marks.ts';
+import { unknownProcess } from '../../src/usage/usage-wire.ts';
+
+const clusterId = 'c1';
+
+interface TestNode {
+  readonly name: string;
+  isMember: boolean;
+  /** The note in its data directory. */
+  note: string;
+  /** Undefined while it is down. */
+  ledger: UsageLedger | undefined;
+}
+
+/** A cluster whose nodes stop, die, lose their disks, leave and return. Each use is of a version of its own. */
+class Cluster {
+  nowMs = 1;
+  readonly nodes: readonly TestNode[] = ['n1', 'n2'].map((name) => ({ name, isMember: true, note: '', ledger: undefined }));
+  readonly usedMs = new Map<number, number>();
+  #marks: UsageMarks = { clusterId, nodes: {} };
+  readonly #recorded = new Set<number>();
+
+  start(node: TestNode): void {
+    if (node.ledger !== undefined) return;
+    node.ledger = new UsageLedger({ utcMs: () => this.nowMs, nowMs: () => this.nowMs }, node.note);
+    node.note = unknownProcess;
+  }
+
+  /** @param reaches - whether the active node can be asked to record the uses */
+  async stop(node: TestNode, reaches: boolean): Promise<void> {
+    node.ledger?.end();
+    for (let attempt = 0; reaches && attempt < 2; attempt++) await this.record();
+    node.note = node.ledger?.endsAs ?? node.note;
+    node.ledger = undefined;
+  }
+
+  use({ ledger, isMember }: TestNode): void {
+    if (ledger === undefined || !isMember) return;
+    const version = this.usedMs.size + 1;
+    this.usedMs.set(version, this.nowMs);
+    const tally = new UseTally();
+    tally.keyId = 'a';
+    tally.add('encryptions', version);
+    ledger.count('m', 'k', tally);
+  }
+
+  async record(): Promise<void> {
+    const { marks, uses } = mergedAnswers(this.#marks, await this.#answers('next'), { clusterId, nowMs: this.nowMs });
+    this.#marks = marks;
+    for (const { version } of uses) this.#recorded.add(version);
+  }
+
+  /** Returns the uses that are taken for none, although they were since counting began. */
+  async missing(): Promise<readonly number[]> {
+    const answers = await this.#answers('key');
+    const { marks, uses } = mergedAnswers(this.#marks, answers, { clusterId, nowMs: this.nowMs });
+    const { sinceMs } = marks;
+    if (sinceMs === undefined || unansweredIn(answers).length > 0) return [];
+    const seen = new Set([...this.#recorded, ...uses.map(({ version }) => version)]);
+    return [...this.usedMs].filter(([version, ms]) => ms > sinceMs && !seen.has(version)).map(([version]) => version);
+  }
+
+  /** Whether something can be said about the uses at a time. */
+  isCountedSince(ms: number): boolean {
+    return (this.#marks.sinceMs ?? Number.POSITIVE_INFINITY) <= ms;
+  }
+
+  #answers(kind: 'next' | 'key'): Promise<NodeAnswer[]> {
+    return Promise.all(
+      this.nodes
+        .filter(({ isMember }) => isMember)
+        .map(async ({ name, ledger }): Promise<NodeAnswer> => {
+          const { process, batch: merged } = recordedOf(this.#marks, name);
+          const question = kind === 'next' ? { kind, process, merged } : { kind, id: 'a' };
+          return { name, answer: ledger === undefined ? 'silent' : await ledger.report(question) };
+        }),
+    );
+  }
+}
+
+const kinds = ['use', 'use', 'use', 'record', 'record', 'start', 'start', 'stop', 'cut', 'die', 'wipe', 'leave', 'join'] as const;
+
+describe('the uses of nodes that stop and die', () => {
+  it('are never taken for none: they are recorded, or counting began after them', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ kind: fc.constantFrom(...kinds), at: fc.nat(1) }), { maxLength: 60 }),
+        async (events) => {
+          const cluster = new Cluster();
+          for (const { kind, at } of events) {
+            const node = cluster.nodes[at] as TestNode;
+            cluster.nowMs += 1;
+            if (kind === 'use') cluster.use(node);
+            else if (kind === 'record') await cluster.record();
+            else if (kind === 'start') cluster.start(node);
+            else if (kind === 'stop' || kind === 'cut') await cluster.stop(node, kind === 'stop');
+            else if (kind === 'die') node.ledger = undefined;
+            else if (kind === 'wipe') Object.assign(node, { ledger: undefined, note: '' });
+            else node.isMember = kind === 'join';
+            expect(await cluster.missing(), `after ${kind} of ${node.name}`).to.deep.equal([]);
+          }
+        },
+      ),
+      { numRuns: 2000 },
+    ));
+
+  it('are known all the time while nodes only stop and start', async () => {
+    const cluster = new Cluster();
+    for (const node of cluster.nodes) cluster.start(node);
+    await cluster.record();
+    const beganMs = cluster.nowMs;
+    for (let round = 0; round < 3; round++)
+      for (const node of cluster.nodes) {
+        cluster.nowMs += 1;
+        cluster.use(node);
+        await cluster.stop(node, true);
+        cluster.start(node);
+        if (round > 0) cluster.use(node);
+        if (round > 1) await cluster.record();
+        expect(cluster.isCountedSince(beganMs)).to.equal(true);
+        expect(await cluster.missing()).to.deep.equal([]);
+      }
+  });
+});
