@@ -100,8 +100,6 @@ export async function runActiveTasks(
       });
     }
     await attempt('delete the records of deleted keys', () => engine.sweep(sweepLimit));
-    // Generating the key takes seconds, so it is created before the first request for it.
-    await attempt('create the wrapping key for imports', () => engine.transfers.wrappingKey());
   }
   // Last, because there may be many, and no other task may wait for them.
   await attempt('correct the dates of tokens that were made while the clocks disagreed', async () => {

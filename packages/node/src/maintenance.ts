@@ -12,6 +12,8 @@ import type { Phases } from './phases.ts';
 
 const tickMs = 1000;
 const activeTasksIntervalMs = 10_000;
+/** Long, because generating a key takes a processor for seconds: a node that has just started has better uses for it. */
+const wrappingKeysIntervalMs = 60_000;
 
 /** The node that is maintained. */
 interface MaintainedNode {
@@ -26,16 +28,18 @@ interface MaintenanceHost extends Journal {
   readonly clock: NodeClock;
 }
 
-/** The periodic work of a node: retries every second, and the tasks of the active node every ten seconds. */
+/** The periodic work of a node: retries every second, and the tasks of the active node every ten seconds, or every minute. */
 export class NodeMaintenance {
   readonly #host: MaintenanceHost;
   readonly #node: MaintainedNode;
   readonly #tasks = [
     new RepeatingTask(tickMs, () => void this.#tick()),
     new RepeatingTask(activeTasksIntervalMs, () => void this.#activeRound()),
+    new RepeatingTask(wrappingKeysIntervalMs, () => void this.#wrappingKeysRound()),
   ];
   readonly #healthLog: HealthLog;
   readonly #activeRound = sharedRun(() => this.runActiveTasks());
+  readonly #wrappingKeysRound = sharedRun(() => this.createWrappingKeys());
 
   constructor(host: MaintenanceHost, node: MaintainedNode) {
     this.#host = host;
@@ -82,6 +86,17 @@ export class NodeMaintenance {
       await this.#attempt(
         () => barrier.maintain('seal'),
         'could not wrap the root key under the present seal key; the next round tries again',
+      );
+  }
+
+  /** Creates the wrapping keys of mounts that have none, before the first request for them; does nothing on any other node. */
+  async createWrappingKeys(): Promise<void> {
+    const { member } = this.#node.phases;
+    if (member === undefined || !member.role.isActive || !acceptsWrites(member.engine.replication)) return;
+    for (const { transfers } of member.services.services?.mounts.engines.values() ?? [])
+      await this.#attempt(
+        () => transfers.wrappingKey(),
+        'could not create the wrapping key of a mount for imports; the next round tries again',
       );
   }
 

@@ -111,15 +111,27 @@ describe('a node', () => {
         done.push(`sweep of ${limit}`);
         return no();
       };
-      engine.transfers.wrappingKey = async () => {
-        done.push('wrapping key');
-        return '';
-      };
     }
     await node.maintenance.runActiveTasks();
     expect(sweeps).to.deep.equal([500, 1]);
-    expect(done, 'although earlier tasks failed').to.deep.equal(['sweep of 500', 'wrapping key', 'first correction']);
+    expect(done, 'although earlier tasks failed').to.deep.equal(['sweep of 500', 'first correction']);
     expect(corrections, 'corrections of one round, of any number').to.equal(5000);
+  });
+
+  it('creates the wrapping key of every mount before a request for it, although one of them fails', async () => {
+    const node = await open();
+    await node.maintenance.createWrappingKeys(); // does nothing before the node is initialized
+    await node.initialize(one);
+    await node.services?.mounts.enable({ path: 'team/a', type: 'transit' });
+    const [first, second] = [...(node.services?.mounts.engines.values() ?? [])];
+    if (node.member === undefined || first === undefined || second === undefined) throw new Error('not serving');
+    first.transfers.wrappingKey = () => Promise.reject(new Error('no'));
+    const { store } = node.member.barrier;
+    const count = async (): Promise<number> =>
+      (await store.range({ prefix: '' })).records.filter(({ path }) => path.endsWith('wrapping-key')).length;
+    expect(await count()).to.equal(0);
+    await node.maintenance.createWrappingKeys();
+    expect(await count()).to.equal(1);
   });
 
   it('has the same mounts after a restart, and deletes the records of removed ones', async () => {

@@ -49,6 +49,7 @@ describe('the maintenance of a secondary', () => {
     laterMs = 40 * dayMs; // all is overdue: the key, the barrier's key and the token
     expect(await west.store.barrier.rotation.isDue(), 'the key of the barrier').to.equal(true);
     await west.node.maintenance.runActiveTasks();
+    await west.node.maintenance.createWrappingKeys();
     await west.node.member?.cluster?.maintain();
     expect(await seen()).to.deep.equal(before);
 
