@@ -6,7 +6,7 @@ import { playsAll } from '../../../test/runs.ts';
 import { Coverage, configOf, runSimulation, type SimConfig, shrink } from '../src/index.ts';
 
 const EVENTS = 10_000;
-const [FIXED, FRESH] = playsAll ? [300, 600] : [100, 150];
+const [FIXED, FRESH] = playsAll ? [200, 300] : [100, 150];
 /** Within this many seeds, every event is met; the rarest occur in one seed of two hundred. */
 const EXTRA_MAX = 800;
 /** Seeds that met all events when they were chosen. They come first; after a change of the core, others may be needed. */

@@ -19,6 +19,7 @@ async function play(first: number, count: number): Promise<Played> {
   return sum;
 }
 
+/** `firstSeed` found the fault when it was chosen; after a change of the core, a later one may. */
 const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: number }>> = {
   'a revocation waits for no node': {
     decisions: {
@@ -47,6 +48,7 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
         }
       },
     },
+    firstSeed: 35,
   },
   'a heartbeat counts from the time of its answer': {
     decisions: {
@@ -57,6 +59,7 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
         }
       },
     },
+    firstSeed: 28,
   },
   'a heartbeat counts before its commit index is applied': {
     decisions: {
@@ -76,7 +79,7 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
     // A leader with one standby on its side of a partition, and a permission to serve that expires before the leader steps down.
     nodes: 5,
     intervalMs: 200,
-    firstSeed: 100,
+    firstSeed: 246,
   },
 };
 

@@ -48,7 +48,7 @@ describe('the simulator with the real log and state machine', () => {
   });
 
   const base = Number(process.env['SIM_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0]) % 2 ** 31;
-  const plain = playsAll ? 10 : 0;
+  const plain = playsAll ? 4 : 0;
   it(`finds nothing in ${plain + 10} fresh seeds (from ${base} on), ten of them with the extra faults`, async () => {
     expect(await play(base, plain, { extra: false })).to.have.length(plain);
     const outcomes = await play(base + plain, 10, { extra: true });
