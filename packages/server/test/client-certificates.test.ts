@@ -170,6 +170,13 @@ describe('the certificate of a client', () => {
       },
     },
     {
+      what: 'is of an intermediate authority that has expired',
+      make: async () => {
+        const middle = await TestAuthority.make('CN=middle', { parent: authority, notAfter: ago });
+        return { client: withChain(await middle.certify(), middle) };
+      },
+    },
+    {
       what: 'is signed by a certificate that is no authority',
       make: async () => {
         const middle = await TestAuthority.make('CN=middle', { parent: authority, isAuthority: false });
