@@ -1,9 +1,11 @@
 // @live
 // schemathesis generates requests from the OpenAPI document and checks the responses of a live node. It accepts no 500, and only the
 // statuses, content types and bodies that the document describes.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { clusterKeyPem, StubApiServer, serveReviews, tokenOf } from '../../packages/api/test/auth/stub-api-server.ts';
+import { makeCertificate } from '../../packages/process/test/certificate.ts';
 import { freePort } from '../cluster/harness/free-port.ts';
 import { startAudited } from '../process/audited-server.ts';
 import { type LiveServer, Workbench } from '../process/live-server.ts';
@@ -39,6 +41,8 @@ const names: Readonly<Record<string, readonly string[]>> = {
   'auth/userpass': ['ada', 'nobody'],
   'auth/approle': ['app', 'nobody'],
   'auth/jwt': ['job', 'nobody'],
+  'auth/kubernetes': ['web', 'nobody'],
+  'auth/cert': ['web', 'nobody'],
   'auth/token': ['work', 'nobody'],
   sys: ['reader', 'nobody'],
 };
@@ -53,11 +57,58 @@ const made: readonly (readonly [path: string, body: object])[] = [
   ['sys/auth/userpass', { type: 'userpass' }],
   ['sys/auth/approle', { type: 'approle' }],
   ['sys/auth/jwt', { type: 'jwt' }],
+  ['sys/auth/kubernetes', { type: 'kubernetes' }],
+  ['sys/auth/cert', { type: 'cert' }],
   ['auth/userpass/users/ada', { password: 'lovelace' }],
   ['auth/approle/role/app', {}],
   ['auth/token/roles/work', {}],
   ['sys/policies/acl/reader', { policy: 'path "transit/keys/*" { capabilities = ["read"] }' }],
 ];
+
+/**
+ * Makes an API server of Kubernetes, an issuer of tokens and a certificate, as the three methods know them.
+ * @returns what is made at the node, and by path the values for members of bodies. They work, or are refused at once, because a login that
+ * waits for a server that does not exist is a 503; and no generated request changes the role of a login.
+ */
+async function identities(folder: string) {
+  const api = new StubApiServer();
+  api.reviewers.add('reviewer');
+  const { cert_file, key_file } = makeCertificate(folder, 'localhost');
+  const certificate = readFileSync(cert_file, 'utf8');
+  const cluster = await serveReviews(api, { cert: certificate, key: readFileSync(key_file) });
+  const exp = Math.floor(Date.now() / 1000) + 3_600;
+  const issuer = { jwt_validation_pubkeys: [clusterKeyPem], bound_issuer: 'https://cluster' };
+  const reviews = { kubernetes_host: cluster.url, kubernetes_ca_cert: certificate, token_reviewer_jwt: 'reviewer' };
+  const job = { user_claim: 'sub', bound_audiences: 'transitd' };
+  const web = { bound_service_account_names: 'web', bound_service_account_namespaces: 'shop', audience: 'transitd' };
+  const configured: typeof made = [
+    ['auth/jwt/config', issuer],
+    ['auth/kubernetes/config', reviews],
+    ...['job', 'fixed'].map((name) => [`auth/jwt/role/${name}`, job] as const),
+    ...['web', 'fixed'].map((name) => [`auth/kubernetes/role/${name}`, web] as const),
+    ['auth/cert/certs/web', { certificate }],
+  ];
+  const oneOf = (body: object) => Object.fromEntries(Object.entries(body).map(([name, value]) => [name, [value]]));
+  const bodies: Bodies = {
+    '/auth/jwt/config': {
+      ...oneOf(issuer),
+      ...oneOf({ jwks_file: '', jwks_ca_pem: '', oidc_discovery_url: '', oidc_discovery_ca_pem: '', provider_config: {} }),
+      jwks: ['', '{'],
+      jwks_url: ['', 'http://localhost'],
+      jwt_supported_algs: [['ES256'], ['none']],
+    },
+    '/auth/jwt/role/{name}': oneOf(job),
+    '/auth/jwt/login': { role: ['fixed', 'nobody'], jwt: [await tokenOf({ sub: 'job-7', exp }), 'x.y.z'] },
+    '/auth/kubernetes/config': oneOf(reviews),
+    '/auth/kubernetes/role/{name}': oneOf(web),
+    '/auth/kubernetes/login': { role: ['fixed', 'nobody'], jwt: [await api.issue({ exp }), 'x.y.z'] },
+    '/auth/cert/certs/{name}': { certificate: [certificate, ''] },
+  };
+  return { configured, bodies, cluster };
+}
+
+/** Values for members of bodies, by path and name. */
+type Bodies = Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>>;
 
 interface Parameter {
   readonly name: string;
@@ -67,6 +118,9 @@ interface Parameter {
 interface Operation {
   readonly tags: readonly [string];
   readonly parameters?: readonly Parameter[];
+  readonly requestBody?: {
+    readonly content: { readonly 'application/json'?: { readonly schema: { readonly properties?: Record<string, object> } } };
+  };
   readonly responses: object;
 }
 interface Document {
@@ -82,11 +136,16 @@ function close(schema: unknown): void {
     Object.assign(schema, { additionalProperties: false });
 }
 
-function prepare({ paths, components }: Document): void {
+function prepare({ paths, components }: Document, bodies: Bodies): void {
   close(components.schemas);
   for (const [path, item] of Object.entries(paths)) {
-    for (const { tags, parameters = [], responses } of Object.values(item)) {
+    for (const { tags, parameters = [], requestBody, responses } of Object.values(item)) {
       close(responses);
+      const { properties = {} } = requestBody?.content['application/json']?.schema ?? {};
+      for (const [name, values] of Object.entries(requestBody === undefined ? {} : (bodies[path] ?? {}))) {
+        expect(properties, `${path} takes ${name}`).to.have.property(name);
+        properties[name] = { enum: values };
+      }
       for (const parameter of parameters) {
         const known = names[tags[0]];
         const named = ['name', 'role', 'source', 'destination'].includes(parameter.name) && parameter.schema.enum === undefined;
@@ -106,7 +165,11 @@ async function documentOf(server: LiveServer, token: string): Promise<string> {
 
 describe('the OpenAPI document', () => {
   const bench = new Workbench();
-  after(() => bench.clean());
+  let end = (): void => undefined;
+  after(() => {
+    end();
+    return bench.clean();
+  });
 
   it('is valid OpenAPI 3.1, and a live node behaves as it says', async function () {
     this.timeout(1_200_000);
@@ -115,7 +178,9 @@ describe('the OpenAPI document', () => {
     if (python === undefined) return this.skip();
     const env = { TRANSITD_CLUSTER_ADDR: `127.0.0.1:${await freePort('127.0.0.1')}` };
     const { server, rootToken } = await startAudited(bench, { env });
-    for (const [path, body] of made) {
+    const { configured, bodies, cluster } = await identities(folder);
+    end = () => cluster.close();
+    for (const [path, body] of [...made, ...configured]) {
       const { status, text } = await server.call('POST', path, body, rootToken);
       expect(status, `${path}: ${text}`).to.be.below(300);
     }
@@ -130,7 +195,7 @@ describe('the OpenAPI document', () => {
       Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
     );
     expect(operations, 'an operation that is left out is there').to.include.members(Object.keys(leftOut));
-    prepare(document);
+    prepare(document, bodies);
     writeFileSync(join(folder, 'prepared.json'), JSON.stringify(document));
     writeFileSync(join(folder, 'schemathesis.toml'), '[phases.coverage.generation]\nmode = "positive"\n');
 
