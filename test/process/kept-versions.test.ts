@@ -76,6 +76,10 @@ async function stillHolds(server: LiveServer, kept: Kept): Promise<void> {
     expect((await call(`transit/verify/${name}`, { input: plaintext, hmac })).at('data.valid'), name).to.equal(true);
   for (const { name, text: signature } of kept.signatures)
     expect((await call(`transit/verify/${name}`, { input: plaintext, signature })).at('data.valid'), name).to.equal(true);
+  for (const { path, data } of kept.reads ?? []) {
+    const read = await server.call('GET', path, undefined, rootToken);
+    expect(read.at('data'), `${path}: ${read.text}`).to.deep.include(data);
+  }
   const tokens = [kept.policyToken ?? ''];
   for (const { path, body } of kept.logins) tokens.push((await call(path, body)).string('auth.client_token'));
   for (const token of tokens) {

@@ -2,10 +2,12 @@
 //   node test/process/kept/create.ts CHECKOUT test/process/kept/VERSION
 // CHECKOUT is an installed checkout of the version that creates it. Results: VERSION.tar.gz and VERSION.json.
 import { spawn, spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeCertificate } from '../../../packages/process/test/certificate.ts';
 import type { Kept } from './kept.ts';
 
 const [checkout = '', target = ''] = process.argv.slice(2);
@@ -57,6 +59,7 @@ const kept: { -readonly [Name in keyof Kept]: Kept[Name] } = {
   ciphertexts: [],
   signatures: [],
   hmacs: [],
+  reads: [],
   logins: [],
 };
 const ciphers = ['aes128-gcm96', 'aes256-gcm96', 'chacha20-poly1305', 'rsa-2048'];
@@ -93,6 +96,53 @@ kept.policyToken = (
   await call('POST', 'auth/token/create', { policies: ['encrypts'], ttl: '87600h', explicit_max_ttl: '87600h' })
 ).auth.client_token;
 await call('POST', 'sys/quotas/rate-limit/kept', { path: 'second/', rate: 1000 });
+
+for (const [name, setting] of Object.entries({
+  aging: { keep_encryption_versions: 1, keep_decryption_versions: 2, trim_after: '87600h' },
+  counted: { max_operations: 1000 },
+  disabled: {},
+  deleted: {},
+})) {
+  await call('POST', `transit/keys/${name}`);
+  await call('POST', `transit/keys/${name}/config`, setting);
+  await call('POST', `transit/encrypt/${name}`, { plaintext });
+  for (let version = 2; version <= 3; version++) await call('POST', `transit/keys/${name}/rotate`);
+}
+await call('POST', 'transit/keys/disabled/versions/1/disable', { reason: 'leaked' });
+await call('DELETE', 'transit/keys/deleted/soft-delete');
+const pem = String(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ type: 'spki', format: 'pem' }));
+for (const [path, body] of Object.entries({
+  'sys/auth/jwt': { type: 'jwt' },
+  'auth/jwt/config': { jwt_validation_pubkeys: [pem], bound_issuer: 'https://issuer.example' },
+  'auth/jwt/role/job': {
+    role_type: 'jwt',
+    user_claim: 'sub',
+    bound_audiences: ['transitd'],
+    bound_claims: { project: 'shop' },
+    token_policies: ['encrypts'],
+  },
+  'sys/auth/kubernetes': { type: 'kubernetes' },
+  'auth/kubernetes/config': { kubernetes_host: 'https://kubernetes.example', pem_keys: [pem], disable_local_ca_jwt: true },
+  'auth/kubernetes/role/web': {
+    bound_service_account_names: ['web'],
+    bound_service_account_namespaces: ['shop-*'],
+    token_policies: ['encrypts'],
+  },
+  'sys/auth/cert': { type: 'cert' },
+  'auth/cert/certs/web': {
+    certificate: readFileSync(makeCertificate(folder, 'web', 36_500).cert_file, 'utf8'),
+    allowed_dns_sans: ['*.example'],
+    token_bound_certificate: true,
+    token_policies: ['encrypts'],
+  },
+}))
+  await call('POST', path, body);
+for (const path of [
+  ...['aging', 'counted', 'disabled', 'deleted'].map((name) => `transit/keys/${name}`),
+  'transit/keys/counted/usage',
+  ...['auth/jwt/config', 'auth/jwt/role/job', 'auth/kubernetes/config', 'auth/kubernetes/role/web', 'auth/cert/certs/web'],
+])
+  kept.reads?.push({ path, data: (await call('GET', path)).data });
 
 server.kill('SIGTERM');
 await once(server, 'exit');

@@ -8,5 +8,7 @@ export interface Kept {
   readonly ciphertexts: { readonly name: string; readonly derived: boolean; readonly text: string }[];
   readonly signatures: { readonly name: string; readonly text: string }[];
   readonly hmacs: { readonly name: string; readonly text: string }[];
+  /** What was read at these paths. A later version may add members. */
+  readonly reads?: { readonly path: string; readonly data: object }[];
   readonly logins: { readonly path: string; readonly body: object }[];
 }
