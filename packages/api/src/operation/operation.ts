@@ -209,13 +209,16 @@ export function guarded<S extends FieldSchema = Record<never, never>, C = Contex
   return { ...declared, access: 'token', run: (context, call) => withFields(takes, call, (typed) => run(context, typed)) };
 }
 
+/** What a part may depend on. */
+type PartCall = Pick<Call, 'params' | 'path'> & { readonly values: Readonly<Record<string, unknown>> };
+
 /**
  * Makes operations that use a part of the context. An operation on POST that needs `create or update` has to decide itself which one it
  * needs.
  * @param common - properties of all of them
  */
 export const operationsOn =
-  <C, Part>(partOf: (context: C, call: Pick<Call, 'params' | 'path'>) => Part, common: Pick<GuardedOperation, 'sudo'> = {}) =>
+  <C, Part>(partOf: (context: C, call: PartCall) => Part, common: Pick<GuardedOperation, 'sudo'> = {}) =>
   <S extends FieldSchema = Record<never, never>>(
     name: string,
     capability: Capability | 'create or update',

@@ -42,8 +42,11 @@ import { unlessUsed, unlessUsedWithin } from './unless-used.ts';
  */
 export const keyOperation = operationsOn(({ services }: GatewayContext, call) => engineOf(services, call));
 
-/** Makes an operation on the keys of one mount that may ask the other nodes. */
-const askingOperation = operationsOn(({ services }: Context, call) => engineOf(services, call));
+/** Makes an operation that takes versions of a key away, unless they were used within the time that the caller may set. */
+const takingOperation = operationsOn(({ services, node }: Context, call) => {
+  const engine = engineOf(services, call);
+  return { engine, check: unlessUsed(node, engine, call.values) };
+});
 
 const keyReply = ({ key, warnings }: KeyAnswer): Reply => dataReply(keyJson(key), warnings);
 
@@ -168,7 +171,7 @@ const list = keyOperation(
   },
 );
 
-const remove = askingOperation(
+const remove = takingOperation(
   'keys-delete',
   'delete',
   {
@@ -176,7 +179,7 @@ const remove = askingOperation(
     takes: { name: keyName, unless_used_within: { ...unlessUsedWithin, inQuery: true } },
     answers: written,
   },
-  (engine, { values }, { node }) => engine.deleteKey(values.name, unlessUsed(node, engine, values.unless_used_within)),
+  ({ engine, check }, { values }) => engine.deleteKey(values.name, check),
 );
 
 const softDelete = keyOperation(
@@ -190,7 +193,7 @@ const softDelete = keyOperation(
   async (engine, { values }) => keyReply(await engine.softDeleteKey(values.name)),
 );
 
-const scheduleDeletion = askingOperation(
+const scheduleDeletion = takingOperation(
   'keys-schedule-deletion',
   'update',
   {
@@ -206,11 +209,11 @@ const scheduleDeletion = askingOperation(
     },
     answers: data(keySchema),
   },
-  async (engine, { values: { name, after = 0, unless_used_within: within }, params: { mount } }, { node, principal }) => {
+  async ({ engine, check }, { values: { name, after = 0 }, params: { mount } }, { principal }) => {
     // Otherwise policies that let somebody change keys but delete none would let the key be deleted.
     const denied = denial(principal, 'delete', `${mount}/keys/${name}`);
     if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
-    return keyReply(await engine.scheduleDeletion(name, after, unlessUsed(node, engine, within)));
+    return keyReply(await engine.scheduleDeletion(name, after, check));
   },
 );
 
@@ -282,7 +285,7 @@ const keySettings = {
   max_operations: int('Encryptions and signatures of one version, after which it makes no more; 0 for the default', { min: 0 }),
 } as const;
 
-const configure = askingOperation(
+const configure = takingOperation(
   'keys-config',
   'update',
   {
@@ -290,10 +293,8 @@ const configure = askingOperation(
     takes: { name: keyName, ...keySettings, unless_used_within: unlessUsedWithin },
     answers: data(keySchema),
   },
-  async (engine, { values }, { node }) => {
-    const check = unlessUsed(node, engine, values.unless_used_within);
-    return keyReply(await engine.configureKey(values.name, propertiesIn(keySettings, values), check));
-  },
+  async ({ engine, check }, { values }) =>
+    keyReply(await engine.configureKey(values.name, propertiesIn(keySettings, values), check)),
 );
 
 const rotate = keyOperation(
@@ -308,7 +309,7 @@ const rotate = keyOperation(
     replyFor(managedKey, values, await engine.rotateKey(values.name, propertiesIn(managedKey, values))),
 );
 
-const trim = askingOperation(
+const trim = takingOperation(
   'keys-trim',
   'update',
   {
@@ -320,10 +321,8 @@ const trim = askingOperation(
     },
     answers: data(keySchema),
   },
-  async (engine, { values }, { node }) => {
-    const check = unlessUsed(node, engine, values.unless_used_within);
-    return keyReply(await engine.trimKey(values.name, { minAvailableVersion: values.min_available_version }, check));
-  },
+  async ({ engine, check }, { values }) =>
+    keyReply(await engine.trimKey(values.name, { minAvailableVersion: values.min_available_version }, check)),
 );
 
 const keysConfigReply = ({ disableUpsert }: { readonly disableUpsert: boolean }): Reply =>

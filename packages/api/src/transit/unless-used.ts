@@ -9,10 +9,15 @@ export const unlessUsedWithin = duration(
 
 /**
  * Returns the check that an operation makes before it takes versions away; undefined if the caller does not ask for it.
+ * @param values - of its fields
  * @throws RequestError for a time of zero: an empty text must not skip the check
  */
-export function unlessUsed(node: Node, engine: TransitEngine, withinS: number | undefined): LossCheck | undefined {
-  if (withinS === undefined) return undefined;
+export function unlessUsed(
+  node: Node,
+  engine: TransitEngine,
+  { unless_used_within: withinS }: Readonly<Record<string, unknown>>,
+): LossCheck | undefined {
+  if (typeof withinS !== 'number') return undefined;
   if (withinS < 1) throw new RequestError('invalid_request', 'unless_used_within must be at least 1s; omit it to not ask');
   return async ({ name }, goes) => {
     const current = await node.requireMember().usage.of(engine, name);

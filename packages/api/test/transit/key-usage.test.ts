@@ -169,6 +169,13 @@ describe('the uses of keys', () => {
         expect((await ask('POST', 'transit/keys/e1/config', { ...body, unless_used_within: '30d' })).status).to.equal(200);
     });
 
+    it('refuse a setting by which the key itself would retire a used version', async () => {
+      await used('e0');
+      const keep = { keep_decryption_versions: 1, unless_used_within: '30d' };
+      expectRefused(await ask('POST', 'transit/keys/e0/config', keep), /used within that time: version 1 /);
+      expect(await keyOf('e0')).to.deep.include({ keep_decryption_versions: 0, min_decryption_version: 1 });
+    });
+
     it('refuse a trim, also of versions that were used for the last time before they were refused', async () => {
       await used('e2');
       await ask('POST', 'transit/keys/e2/config', { min_decryption_version: 2 });
