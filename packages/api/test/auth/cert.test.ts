@@ -3,6 +3,7 @@ import { type ClientCertificate, clientCertificateText } from '@transitd/process
 import { expect } from 'chai';
 import { sha256Of, TestAuthority, type TestIdentity } from '../../../cluster/test/test-authority.ts';
 import { type Answer, type Served, served } from '../served.ts';
+import { expectLogin } from './login-answer.ts';
 
 const header = 'x-transitd-certificate';
 
@@ -80,16 +81,13 @@ describe('the auth method cert', () => {
 
   it('gives a token with what identifies the certificate in its metadata', async () => {
     await role('web', { display_name: 'Web' });
-    const { body } = await login(shown(client));
-    const { serialNumber } = new X509Certificate(client.cert);
-    expect(body.auth).to.deep.include({ token_policies: ['default', 'user'] });
-    expect(body.auth.metadata).to.include({
-      cert_name: 'web',
-      common_name: 'web',
-      serial_number: BigInt(`0x${serialNumber}`).toString(),
-    });
-    for (const name of ['subject_key_id', 'authority_key_id'])
-      expect(body.auth.metadata[name]).to.match(/^([0-9a-f]{2}:){19}[0-9a-f]{2}$/);
+    const answer = await login(shown(client));
+    const { body } = answer;
+    const { subject_key_id, authority_key_id } = body.auth.metadata;
+    for (const id of [subject_key_id, authority_key_id]) expect(id).to.match(/^([0-9a-f]{2}:){19}[0-9a-f]{2}$/);
+    const serial_number = BigInt(`0x${new X509Certificate(client.cert).serialNumber}`).toString();
+    const metadata = { cert_name: 'web', common_name: 'web', serial_number, subject_key_id, authority_key_id };
+    expectLogin(answer, { policies: ['default', 'user'], metadata });
     const { body: looked } = await at.ask('GET auth/token/lookup-self', { token: body.auth.client_token });
     expect(looked.data).to.include({ display_name: 'cert-Web', path: 'auth/cert/login' });
     expect(looked.data).not.to.have.property('bound_certificate');

@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import { base64url, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import { makeCertificate } from '../../../process/test/certificate.ts';
 import { type Answer, type Served, served } from '../served.ts';
+import { expectLogin } from './login-answer.ts';
 import { callsOf, failed, clusterKeyPem as pem, reviewed, StubApiServer, tokenOf, web } from './stub-api-server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'transitd-kubernetes-'));
@@ -239,8 +240,7 @@ describe('kubernetes logins', () => {
 
     it('issues a token that names the account', async () => {
       const jwt = await cluster.issue();
-      const { status, body } = await login(`${jwt}\n`, { role: 'Web' });
-      expect(status).to.equal(200);
+      const answer = await login(`${jwt}\n`, { role: 'Web' });
       const metadata = {
         role: 'web',
         service_account_name: 'web',
@@ -248,8 +248,8 @@ describe('kubernetes logins', () => {
         service_account_secret_name: '',
         service_account_uid: '7d2c',
       };
-      expect(body.auth).to.deep.include({ policies: ['default', 'shop'], metadata });
-      const self = await at.ask('GET auth/token/lookup-self', { token: body.auth.client_token });
+      expectLogin(answer, { policies: ['default', 'shop'], metadata });
+      const self = await at.ask('GET auth/token/lookup-self', { token: answer.body.auth.client_token });
       expect(self.body.data).to.deep.include({ display_name: 'kubernetes-shop-web', meta: metadata });
       const spec = { token: jwt, audiences: ['transitd'] };
       expect(cluster.asked.map((one) => one.body)).to.deep.equal([
