@@ -334,10 +334,10 @@ describe('keys that verify tokens', () => {
   });
 
   it('that cannot be fetched are reported as unavailable, and fetched again a second later', async () => {
-    const sources = new Map([['https://issuer/keys', 'broken']]);
-    const { signed, enter, fetches, clock } = await withJwt({}, { url: 'https://issuer/keys' }, sources);
+    const sources = new Map([['cluster', 'broken']]);
+    const { signed, enter, fetches, clock } = await withJwt({}, { file: 'cluster' }, sources);
     expect(await refusal(enter(await signed()))).to.match(/^keys_unavailable/);
-    sources.set('https://issuer/keys', JSON.stringify({ keys: [await jwkOf(pair.publicKey)] }));
+    sources.set('cluster', JSON.stringify({ keys: [await jwkOf(pair.publicKey)] }));
     expect(await refusal(enter(await signed()))).to.match(/^keys_unavailable/);
     expect(fetches()).to.equal(1);
     clock.now += 1000;
@@ -364,6 +364,7 @@ describe('keys that verify tokens', () => {
   });
 
   for (const [source, change, beginning] of [
+    ['https://issuer/keys', { url: 'https://issuer/keys' }, 'error checking jwks URL'],
     ['https://issuer', { discoveryUrl: 'https://issuer', issuer: '' }, 'error checking oidc discovery URL'],
     ['kubernetes', { provider: 'kubernetes' }, 'invalid provider_config'],
   ] as const)

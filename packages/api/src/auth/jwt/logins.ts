@@ -121,6 +121,7 @@ export class JwtLogins implements OpenedMethod {
   async configure(mount: StoredMount, change: JwtConfigChange): Promise<void> {
     const config: JwtConfig = { ...newConfig, ...given(change), inert: changedInert({}, change.inert) };
     const source = checkConfig(config);
+    if (source.kind === 'url') await this.#keys.check(source, 'error checking jwks URL');
     if (source.kind === 'discovery') await this.#keys.check(source, 'error checking oidc discovery URL');
     if (source.kind === 'kubernetes') await this.#keys.check(source, 'invalid provider_config');
     await this.#configs.change(mount, configName, () => ({ value: config }));
