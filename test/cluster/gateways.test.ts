@@ -5,10 +5,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { changedCopy, delays, delaysOf, faults } from '../process/gateways/changed-copy.ts';
+import { changedCopy } from '../changed-copy.ts';
 import { allChanges } from '../process/gateways/changes.ts';
 import { answeredByGateways, contradictions, prepare, type Served } from '../process/gateways/clients.ts';
 import { Connection, untilKnown } from '../process/gateways/connection.ts';
+import { delays, delaysOf, faults } from '../process/gateways/faults.ts';
 import type { ClusterOptions, LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
 import { scenarioMs, withCluster } from './harness/scenario.ts';
@@ -83,15 +84,17 @@ describe('a cluster of nodes with a gateway each', function () {
         await readsItsOwnWrites(served);
       }));
 
-  it('obeys each answered change while ports and drains are delayed', () =>
-    withGateways({ program: changedCopy(copyFolder(), delays) }, async (served) => {
+  it('obeys each answered change while ports and drains are delayed', async () => {
+    const program = await changedCopy(copyFolder(), delays);
+    return withGateways({ program }, async (served) => {
       expect(await contradictions(served, { rounds: 1, only: clusterWide })).to.deep.equal([]);
-    }));
+    });
+  });
 
-  it('shows a planted fault: gateways do not take the changes before they answer', () => {
+  it('shows a planted fault: gateways do not take the changes before they answer', async () => {
     if (missingDrain === undefined) throw new Error('there is no such fault');
     const changes = [missingDrain, ...delaysOf(lateMs).filter(({ find }) => !find.includes(missingDrain.find))];
-    return withGateways({ program: changedCopy(copyFolder(), changes) }, async (served) => {
+    return withGateways({ program: await changedCopy(copyFolder(), changes) }, async (served) => {
       const rounds = { rounds: 20, only: clusterWide, untilFound: true }; // whether one shows it depends on which thread answers when
       expect(await contradictions(served, rounds)).not.to.deep.equal([]);
     });

@@ -24,7 +24,7 @@ describe('an upgrade with feature_level_raise_after', function () {
 
   it('raises the level by itself, but not before the last member is upgraded', () =>
     withCluster({ elections: 'shipped', config: { feature_level_raise_after: '1s' } }, async (cluster) => {
-      const next = releases.next();
+      const next = await releases.next();
       const [one, two, three] = [cluster.node(1), cluster.node(2), cluster.node(3)];
       const present = (await levelsOf(cluster, one)).level;
       const workload = await Workload.start(cluster, { clients: 3, settings: 4, counters: 2 });

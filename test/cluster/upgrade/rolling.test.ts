@@ -22,7 +22,7 @@ describe('an upgrade', function () {
 
   it('rolls forward, back and forward again under load, and raises the level', () =>
     withCluster({ elections: 'shipped' }, async (cluster) => {
-      const [next, later] = [releases.next(), releases.later()];
+      const [next, later] = [await releases.next(), await releases.later()];
       const [one, two, three] = [cluster.node(1), cluster.node(2), cluster.node(3)];
       const present = (await levelsOf(cluster, one)).level;
       const workload = await Workload.start(cluster, { clients: 3, settings: 4, counters: 2 });

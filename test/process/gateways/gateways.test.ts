@@ -1,11 +1,12 @@
 // @live
 // A node with gateway threads (decision 105): no request on any thread misses a change that was answered before it began.
 import { expect } from 'chai';
+import { changedCopy } from '../../changed-copy.ts';
 import { until } from '../../cluster/harness/until.ts';
 import { processMs, Workbench } from '../live-server.ts';
-import { changedCopy, delays, faults } from './changed-copy.ts';
 import { answeredByGateways, contradictions, ofGateways, startNode } from './clients.ts';
 import { Connection } from './connection.ts';
+import { delays, faults } from './faults.ts';
 
 describe('a node with two gateways', function () {
   this.timeout(processMs);
@@ -19,7 +20,7 @@ describe('a node with two gateways', function () {
   });
 
   it('obeys each answered change on all threads while ports and drains are delayed', async () => {
-    const node = await startNode(bench, changedCopy(bench.folder(), delays));
+    const node = await startNode(bench, await changedCopy(bench.folder(), delays));
     expect(await contradictions(node, { rounds: 1 })).to.deep.equal([]);
     expect(await answeredByGateways(node)).to.be.above(50);
   });
@@ -28,7 +29,7 @@ describe('a node with two gateways', function () {
     it(`shows a planted fault: ${name}`, async () => {
       const node = await startNode(
         bench,
-        changedCopy(bench.folder(), [fault, ...delays.filter(({ find }) => !find.includes(fault.find))]),
+        await changedCopy(bench.folder(), [fault, ...delays.filter(({ find }) => !find.includes(fault.find))]),
       );
       // Whether a round shows it depends on which thread answers when.
       expect(await contradictions(node, { rounds: 20, untilFound: true })).not.to.deep.equal([]);

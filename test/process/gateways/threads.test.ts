@@ -5,11 +5,12 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { connect } from 'node:tls';
 import { expect } from 'chai';
+import { changedCopy } from '../../changed-copy.ts';
 import { until } from '../../cluster/harness/until.ts';
 import { processMs, Workbench } from '../live-server.ts';
-import { changedCopy, switches } from './changed-copy.ts';
 import { answeredByGateways, contradictions, type GatewayNode, startNode } from './clients.ts';
 import { Connection } from './connection.ts';
+import { switches } from './faults.ts';
 
 /** Connections that are not all on the same one of three threads, except in one of 200,000 runs. */
 const many = Array.from({ length: 12 }, (_, i) => i);
@@ -26,7 +27,7 @@ describe('the threads of a node with two gateways and TLS', function () {
     const tls = { cert_file: join(folder, 'tls.crt'), key_file: join(folder, 'tls.key') };
     const listener = { address: '127.0.0.1:0', tls };
     const options = { folder, listeners: [listener, listener], env: { NODE_COMPILE_CACHE: compiled } };
-    node = await startNode(bench, changedCopy(bench.folder(), [switches]), options);
+    node = await startNode(bench, await changedCopy(bench.folder(), [switches]), options);
   });
   after(() => bench.clean());
 

@@ -1,29 +1,22 @@
 // Test builds of later releases: copies of the packages in a temporary folder with a few lines changed. The product has no switch for this.
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root } from '../../../process/live-server.ts';
+import { type Change, changedCopy } from '../../../changed-copy.ts';
 
 /** The feature level of the next release. Far above the present one, so that levels in between are skipped. */
 export const nextLevel = 900;
 /** First byte of the transactions that the next release writes once its level is raised. */
 const nextFormat = 0xe0;
 
-/** A change of one file below `packages/`; the text to replace occurs exactly once. */
-interface Patch {
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-}
-
-const levels: Patch = {
+const levels: Change = {
   file: 'storage-fsm/src/level/feature-levels.ts',
   find: '{ initial: 1 }',
   replace: `{ initial: 1, nextRelease: ${nextLevel} }`,
 };
 
 /** The additions of the next release: a frame, a record field, a transaction and an operation. */
-const additions: readonly Patch[] = [
+const additions: readonly Change[] = [
   levels,
   // A transaction: from its level on, this format replaces the one of ordinary transactions.
   {
@@ -96,7 +89,7 @@ const additions: readonly Patch[] = [
 ];
 
 /** A release that has dropped the levels below the next one. */
-const withoutOldLevels: Patch = {
+const withoutOldLevels: Change = {
   file: 'storage-fsm/src/level/feature-levels.ts',
   find: '  oldest: featureLevels.initial,',
   replace: `  oldest: ${nextLevel},`,
@@ -107,12 +100,12 @@ export class Releases {
   readonly #folder = mkdtempSync(join(tmpdir(), 'transitd-releases-'));
 
   /** Returns the program of the next release. It supports all levels of this one, and a later one. */
-  next(): string {
+  next(): Promise<string> {
     return this.#install('next', additions);
   }
 
   /** Returns the program of a release after the next one, which no longer supports the levels of this one. */
-  later(): string {
+  later(): Promise<string> {
     return this.#install('later', [...additions, withoutOldLevels]);
   }
 
@@ -120,29 +113,9 @@ export class Releases {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #install(name: string, patches: readonly Patch[]): string {
-    const target = join(this.#folder, name);
-    const packages = join(root, 'packages');
-    const isSource = (path: string): boolean => !/\/(?:dist|test|node_modules)$/.test(path);
-    cpSync(packages, join(target, 'packages'), { recursive: true, filter: isSource });
-    writeFileSync(join(target, 'package.json'), readFileSync(join(root, 'package.json')));
-    const modules = join(target, 'node_modules');
-    mkdirSync(join(modules, '@transitd'), { recursive: true });
-    for (const module of readdirSync(join(root, 'node_modules')))
-      if (module !== '@transitd' && module !== '.cache') symlinkSync(join(root, 'node_modules', module), join(modules, module));
-    for (const module of readdirSync(join(root, 'node_modules/@transitd')))
-      symlinkSync(join(target, 'packages', module), join(modules, '@transitd', module));
-    for (const patch of patches) apply(join(target, 'packages'), patch);
-    return join(target, 'packages/server/transitd.mjs');
+  #install(name: string, changes: readonly Change[]): Promise<string> {
+    const folder = join(this.#folder, name);
+    mkdirSync(folder);
+    return changedCopy(folder, changes);
   }
-}
-
-function apply(packages: string, { file, find, replace }: Patch): void {
-  const path = join(packages, file);
-  const text = readFileSync(path, 'utf8');
-  if (text.split(find).length !== 2) throw new Error(`the next release cannot be made: ${file} does not contain once: ${find}`);
-  writeFileSync(
-    path,
-    text.replace(find, () => replace),
-  );
 }

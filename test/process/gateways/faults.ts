@@ -1,44 +1,5 @@
-// A copy of the packages with changes in some files, to be run instead of the sources.
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { root } from '../live-server.ts';
-
-/** One change in one place: `find` occurs once in the file, and `replace` takes its place. */
-export interface Change {
-  /** Path within `packages`. */
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-}
-
-/**
- * Copies the packages into the folder and makes the changes there.
- * @returns the file that starts the copy
- * @throws Error if a change does not apply to exactly one place
- */
-export function changedCopy(folder: string, changes: readonly Change[]): string {
-  for (const name of readdirSync(join(root, 'packages'))) {
-    const from = join(root, 'packages', name);
-    const to = join(folder, 'packages', name);
-    mkdirSync(to, { recursive: true });
-    for (const part of readdirSync(from)) {
-      if (part === 'src' || part === 'package.json' || part.endsWith('.mjs'))
-        cpSync(join(from, part), join(to, part), { recursive: true });
-    }
-  }
-  mkdirSync(join(folder, 'node_modules/@transitd'), { recursive: true });
-  for (const name of readdirSync(join(root, 'node_modules')))
-    if (name !== '@transitd') symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
-  for (const name of readdirSync(join(folder, 'packages')))
-    symlinkSync(join(folder, 'packages', name), join(folder, 'node_modules/@transitd', name));
-  for (const { file, find, replace } of changes) {
-    const path = join(folder, 'packages', file);
-    const parts = readFileSync(path, 'utf8').split(find);
-    if (parts.length !== 2) throw new Error(`'${find}' occurs ${parts.length - 1} times in ${file}, not once`);
-    writeFileSync(path, parts.join(replace));
-  }
-  return join(folder, 'packages/server/transitd.mjs');
-}
+// Changes of the code of gateways: delays, a switch that ends a gateway, and faults.
+import type { Change } from '../../changed-copy.ts';
 
 const blockedMs = (ms: number): string => `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ms});`;
 
