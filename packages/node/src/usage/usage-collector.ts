@@ -142,26 +142,30 @@ export class UsageCollector {
   }
 
   /** Has the uses of this node recorded, because it is about to stop. They are lost if that fails, or takes too long. */
-  async handOver(ledger: Pick<UsageLedger, 'endsAs'>): Promise<void> {
+  async handOver(ledger: Pick<UsageLedger, 'endsAs' | 'isKnown'>): Promise<void> {
     const endMs = this.#host.clock.nowMs() + handOverMsMax;
     let reason = 'there is no active node';
-    do {
-      // Twice: the active node records the uses, then tells this node so.
-      for (let attempt = 0; attempt < 2; attempt++)
-        await this.#askToRecord().catch((error: unknown) => {
-          reason = reasonOf(error);
-        });
-      if (ledger.endsAs !== unknownProcess) return;
+    // Uses take two rounds: the active node records them, then tells this node so.
+    for (let leftMs = handOverMsMax; leftMs > 0; leftMs = endMs - this.#host.clock.nowMs()) {
+      const isAsked = await this.#askToRecord(leftMs).catch((error: unknown) => {
+        reason = reasonOf(error);
+        return false;
+      });
+      if (ledger.endsAs !== unknownProcess && (isAsked || !ledger.isKnown)) return;
       await pause(handOverPauseMs, undefined, { ref: false });
-    } while (this.#host.clock.nowMs() < endMs);
-    this.#host.log.warn({ reason }, 'the uses of keys on this node since the last minute were not recorded');
+    }
+    if (ledger.endsAs === unknownProcess)
+      this.#host.log.warn({ reason }, 'the uses of keys on this node since the last minute were not recorded');
   }
 
-  async #askToRecord(): Promise<void> {
+  /** Has the uses of all nodes recorded. Returns whether there is an active node that did so, or still does. */
+  async #askToRecord(msMax: number): Promise<boolean> {
     const { role, peers } = this.#member;
     const active = peers.activeMember;
-    const recorded = role.isActive ? this.record() : active && peers.recordUsage(active.id, handOverMsMax);
-    await Promise.race([recorded, pause(handOverMsMax, undefined, { ref: false })]);
+    if (!role.isActive && active === undefined) return false;
+    const recorded = role.isActive ? this.record() : active && peers.recordUsage(active.id, msMax);
+    await Promise.race([recorded, pause(msMax, undefined, { ref: false })]);
+    return true;
   }
 
   /**
@@ -184,13 +188,13 @@ export class UsageCollector {
 
   #current({ key, usage }: UsedKey, before: UsageMarks, answers: readonly NodeAnswer[]): CurrentUsage {
     const nowMs = this.#host.clock.dueMs();
-    const { marks, uses } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
+    const { marks, uses, gone } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
     if (marks.sinceMs !== before.sinceMs) this.#dueMs = Number.NEGATIVE_INFINITY; // so that this moment is recorded soon
     const all: KeyUsage = addedUses(usage, byVersion(uses), { lowest: key.record.minAvailableVersion, nowMs });
     // The key that was backed up may have been used elsewhere until it was restored.
     const sinceMs = marks.sinceMs && Math.max(marks.sinceMs, all.lostMs, key.record.restore?.timeMs ?? 0);
     const near = nearLimit(key.record, all);
-    return { key, usage: all, sinceMs, unanswered: unansweredIn(answers), near };
+    return { key, usage: all, sinceMs, unanswered: [...unansweredIn(answers), ...gone], near };
   }
 
   /** Records the next batch of each node; returns undefined if this node may not. */
@@ -203,7 +207,7 @@ export class UsageCollector {
       return { kind: 'next', process, merged: batch };
     });
     const nowMs = this.#host.clock.dueMs();
-    const { marks, uses } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
+    const { marks, uses, lost } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
     const isCounting = marks.sinceMs !== undefined;
     if (uses.length === 0 && JSON.stringify(marks) === JSON.stringify(before)) {
       await this.#findNear(services.services, []);
@@ -216,9 +220,9 @@ export class UsageCollector {
       conditions: [{ path: marksPath, revision }, ...conditions],
       writes: [writtenMarks(begun), ...writes],
     });
-    if (outcome === 'committed' && before.sinceMs !== undefined && marks.sinceMs !== before.sinceMs)
+    if (outcome === 'committed' && before.sinceMs !== undefined && lost !== undefined)
       this.#host.log.warn(
-        {},
+        { reason: lost },
         'uses of keys may be missing, such as those of the last minute of a node that died: counting begins again',
       );
     if (!isWhole && outcome === 'committed')

@@ -19,7 +19,6 @@ export class UsageLedger implements UseCounter {
   #batch: UsageReport['batch'];
   #newest = 0;
   #merged = 0;
-  /** The active node has recorded that this process counts. */
   #isKnown = false;
   #isEnding = false;
   #askThreads: () => Promise<boolean> = () => Promise.resolve(true);
@@ -34,6 +33,11 @@ export class UsageLedger implements UseCounter {
   get endsAs(): string {
     if (this.#batch !== undefined || this.#uses.size > 0 || this.#uses.hasLost) return unknownProcess;
     return this.#isKnown ? this.#process : this.#follows;
+  }
+
+  /** Whether the active node has recorded that this process counts. */
+  get isKnown(): boolean {
+    return this.#isKnown;
   }
 
   /** Notes that no further requests will use keys. */

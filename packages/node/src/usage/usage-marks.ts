@@ -13,14 +13,23 @@ const marksShape = z.object({
   clusterId: z.string(),
   /** Since then every node counts, in Unix milliseconds; absent while some node does not. */
   sinceMs: z.number().optional(),
-  /** By node name: its process, and the newest batch of that process that is recorded. `ended`: no uses can follow. */
-  nodes: z.record(z.string(), z.object({ process: z.string(), batch: z.int(), ended: z.literal(true).optional() })),
+  /**
+   * By node name: its process, and the newest batch of that process that is recorded. `ended`: no uses can follow. `goneMs`: since when it is
+   * not among the members, although it has not ended.
+   */
+  nodes: z.record(
+    z.string(),
+    z.object({ process: z.string(), batch: z.int(), ended: z.literal(true).optional(), goneMs: z.number().optional() }),
+  ),
 });
 
 export type UsageMarks = Readonly<Omit<z.output<typeof marksShape>, 'format'>>;
 
 /** Most nodes of which the newest batch is remembered: the current members and those that were members last. */
 const nodesMax = 64;
+
+/** How long a node may be away from the members and return with its uses, in milliseconds: on etcd, connections may be lost. */
+const goneMsMax = 600_000;
 
 /** The answer of one node. `unsupported`: its release does not count. */
 export interface NodeAnswer {
@@ -40,48 +49,65 @@ export const recordedOf = ({ nodes }: UsageMarks, name: string): UsageMarks['nod
  * started again, or is no longer a member, and its last process did not end with all its uses recorded; if a node with a release that does
  * not count takes part; and if the records are older than a node knows, or of another cluster: a backup was restored, or a secondary
  * promoted.
+ * @returns also `lost`, why counting begins again, and `gone`, the names of former members whose uses may still come
  */
 export function mergedAnswers(
   marks: UsageMarks,
   answers: readonly NodeAnswer[],
   { clusterId, nowMs }: { readonly clusterId: string; readonly nowMs: number },
-): { readonly marks: UsageMarks; readonly uses: readonly KeyVersionUse[] } {
+): {
+  readonly marks: UsageMarks;
+  readonly uses: readonly KeyVersionUse[];
+  readonly lost: string | undefined;
+  readonly gone: readonly string[];
+} {
   const nodes = new Map(Object.entries(marks.nodes));
   const uses: KeyVersionUse[] = [];
   let isComplete = true;
-  let hasLost = marks.clusterId !== clusterId;
+  let lost = marks.clusterId === clusterId ? undefined : 'the cluster has another id';
   for (const { name, answer } of answers) {
-    if (answer === 'unsupported') hasLost = true;
+    if (answer === 'unsupported') lost = `${name} has a release that does not count`;
     if (answer === 'silent' || answer === 'unsupported') {
       isComplete = false;
       continue;
     }
     const { process, follows, merged, batch } = answer;
     const known = recordedOf(marks, name);
-    if (known.process !== process && known.process !== follows) hasLost = true;
+    if (known.process !== process && known.process !== follows) lost = `the last process of ${name} did not end regularly`;
     const recorded = known.process === process ? known.batch : 0;
     const isNew = batch !== undefined && batch.number > recorded;
     if (isNew) uses.push(...batch.uses);
     uses.push(...answer.rest);
     if (!answer.isComplete) isComplete = false;
-    if (merged > recorded || (isNew && batch.hasLost)) hasLost = true;
+    if (merged > recorded) lost = `the records are older than ${name} knows`;
+    if (isNew && batch.hasLost) lost = `${name} could not count all uses`;
     const next = Math.max(recorded, merged, batch?.number ?? 0);
     const ended = answer.isLast && answer.isComplete;
-    if (known.process === process && next === recorded && (known.ended ?? false) === ended) continue;
+    if (known.process === process && next === recorded && (known.ended ?? false) === ended && known.goneMs === undefined)
+      continue;
     nodes.delete(name); // the node that changed last comes last
     nodes.set(name, { process, batch: next, ...(ended && { ended }) });
   }
   const members = new Set(answers.map(({ name }) => name));
-  for (const [name, { ended }] of nodes) {
+  const gone: string[] = [];
+  for (const [name, node] of nodes) {
+    const { ended, goneMs = nowMs } = node;
     if (ended || members.has(name)) continue;
-    hasLost = true;
-    nodes.delete(name);
+    if (nowMs - goneMs <= goneMsMax) {
+      nodes.set(name, { ...node, goneMs });
+      gone.push(name);
+    } else {
+      nodes.delete(name);
+      lost = `${name} left, and its last process did not end regularly`;
+    }
   }
   const begun = isComplete ? nowMs : undefined;
-  const sinceMs = hasLost ? begun : (marks.sinceMs ?? begun);
+  const sinceMs = lost === undefined ? (marks.sinceMs ?? begun) : begun;
   return {
     marks: { clusterId, nodes: Object.fromEntries([...nodes].slice(-nodesMax)), ...(sinceMs !== undefined && { sinceMs }) },
     uses,
+    lost,
+    gone,
   };
 }
 

@@ -36,7 +36,11 @@ function collecting({ bytes, damaged }: { readonly bytes: number; readonly damag
   const member = {
     reporter: { usage: (question: unknown) => ledger.report(question) },
     engine: { status: () => ({ nodeId: 1, clusterId: 'c1' }), replication: undefined },
-    peers: { membershipList: { members: [] } },
+    peers: {
+      membershipList: { members: [] },
+      activeMember: undefined as { readonly id: number } | undefined,
+      recordUsage: async () => {},
+    },
     role: { isActive: true },
     services: { services: { mounts: { engineOf: () => engine } } },
     barrier: { store },
@@ -58,7 +62,8 @@ function collecting({ bytes, damaged }: { readonly bytes: number; readonly damag
   };
   const recorded = (): number => [...written].filter((path) => path.startsWith('transit/')).length;
   const sinceMs = async (): Promise<number | undefined> => (await readMarks(memory, 'c1')).marks.sinceMs;
-  return { collector, use, recorded, sinceMs, warnings };
+  const marks = async () => (await readMarks(memory, 'c1')).marks;
+  return { collector, ledger, member, use, recorded, sinceMs, marks, warnings };
 }
 
 describe('the recording of uses', () => {
@@ -78,6 +83,43 @@ describe('the recording of uses', () => {
     await collector.record();
     expect(recorded()).to.equal(7);
     expect(await sinceMs()).to.equal(2000);
+  });
+
+  it('of a node that stops is complete, and waits for an active node after a transfer', async () => {
+    const { collector, ledger, member, use, recorded, marks, warnings } = collecting({ bytes: 10 });
+    await collector.record();
+    use('key');
+    expect(ledger.endsAs, 'now').to.equal('unknown');
+    ledger.end();
+    member.role.isActive = false;
+    let asked = 0;
+    member.peers.recordUsage = async () => {
+      asked += 1;
+      if (asked === 1) throw new Error('no connection');
+      member.role.isActive = true; // as the other node, which is active
+      await collector.record();
+      member.role.isActive = false;
+    };
+    setTimeout(() => {
+      member.peers.activeMember = { id: 2 };
+    }, 100);
+    await collector.handOver(ledger);
+    expect([asked, recorded(), warnings]).to.deep.equal([3, 1, []]);
+    expect((await marks()).nodes).to.deep.equal({ n1: { process: ledger.endsAs, batch: 1, ended: true } });
+  });
+
+  it('of a node that stops without an active node is given up in time, and is known to be missing', async () => {
+    const { collector, ledger, member, use, warnings } = collecting({ bytes: 10 });
+    member.role.isActive = false;
+    await collector.handOver(ledger);
+    expect(warnings, 'a process that was never recorded has nothing to end').to.deep.equal([]);
+    use('key');
+    setTimeout(() => {
+      clock.now += 3000;
+    }, 100);
+    await collector.handOver(ledger);
+    expect(warnings).to.have.length(1);
+    expect(ledger.endsAs).to.equal('unknown');
   });
 
   it('goes on with the other keys if the records of one are damaged', async () => {

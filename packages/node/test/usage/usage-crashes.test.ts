@@ -57,9 +57,9 @@ class Cluster {
   /** Returns the uses that are taken for none, although they were since counting began. */
   async missing(): Promise<readonly number[]> {
     const answers = await this.#answers('key');
-    const { marks, uses } = mergedAnswers(this.#marks, answers, { clusterId, nowMs: this.nowMs });
+    const { marks, uses, gone } = mergedAnswers(this.#marks, answers, { clusterId, nowMs: this.nowMs });
     const { sinceMs } = marks;
-    if (sinceMs === undefined || unansweredIn(answers).length > 0) return [];
+    if (sinceMs === undefined || unansweredIn(answers).length > 0 || gone.length > 0) return [];
     const seen = new Set([...this.#recorded, ...uses.map(({ version }) => version)]);
     return [...this.usedMs].filter(([version, ms]) => ms > sinceMs && !seen.has(version)).map(([version]) => version);
   }
@@ -82,7 +82,22 @@ class Cluster {
   }
 }
 
-const kinds = ['use', 'use', 'use', 'record', 'record', 'start', 'start', 'stop', 'cut', 'die', 'wipe', 'leave', 'join'] as const;
+const kinds = [
+  'use',
+  'use',
+  'use',
+  'record',
+  'record',
+  'start',
+  'start',
+  'stop',
+  'cut',
+  'die',
+  'wipe',
+  'leave',
+  'join',
+  'wait',
+] as const;
 
 describe('the uses of nodes that stop and die', () => {
   it('are never taken for none: they are recorded, or counting began after them', () =>
@@ -100,6 +115,7 @@ describe('the uses of nodes that stop and die', () => {
             else if (kind === 'stop' || kind === 'cut') await cluster.stop(node, kind === 'stop');
             else if (kind === 'die') node.ledger = undefined;
             else if (kind === 'wipe') Object.assign(node, { ledger: undefined, note: '' });
+            else if (kind === 'wait') cluster.nowMs += 700_000;
             else node.isMember = kind === 'join';
             expect(await cluster.missing(), `after ${kind} of ${node.name}`).to.deep.equal([]);
           }

@@ -185,7 +185,13 @@ describe('the time since which uses are counted', () => {
     ['begins again when a node has a new disk', counting, [report({ process: 'q', follows: '' })], nowMs],
     ['begins again when a new node has died before it was seen', counting, [report(), report({ follows: 'unknown' })], nowMs],
     ['stays when another node joins', counting, [report({ merged: 3 }), report()], 5],
-    ['begins again when a node has left that died', withOther({ process: 'x', batch: 1 }), [report({ merged: 3 })], nowMs],
+    ['stays while a node is away', withOther({ process: 'x', batch: 1 }), [report({ merged: 3 })], 5],
+    [
+      'begins again when a node has left that did not end',
+      withOther({ process: 'x', batch: 1, goneMs: nowMs - 600_001 }),
+      [report({ merged: 3 })],
+      nowMs,
+    ],
     ['stays when a node has left that ended', withOther({ process: 'x', batch: 1, ended: true }), [report({ merged: 3 })], 5],
     ['begins again in another cluster', { ...counting, clusterId: 'c0' }, [report({ merged: 3 })], nowMs],
   ] as const)
@@ -196,6 +202,15 @@ describe('the time since which uses are counted', () => {
       const again = mergedAnswers(marks, given, { clusterId, nowMs: 2000 });
       expect(again.marks, 'a restart of counting happens once').to.deep.equal(marks);
     });
+
+  it('is not known to include a node that is away until it returns', () => {
+    const answers: NodeAnswer[] = [{ name: 'n1', answer: report({ merged: 3 }) }];
+    const away = mergedAnswers(withOther({ process: 'x', batch: 1 }), answers, { clusterId, nowMs });
+    expect([away.gone, away.marks.nodes['n2']]).to.deep.equal([['n2'], { process: 'x', batch: 1, goneMs: nowMs }]);
+    const other = report({ process: 'x', merged: 1 });
+    const returned = mergedAnswers(away.marks, [...answers, { name: 'n2', answer: other }], { clusterId, nowMs: 2000 });
+    expect([returned.gone, returned.marks.nodes['n2']]).to.deep.equal([[], { process: 'x', batch: 1 }]);
+  });
 
   it('names the nodes whose uses are missing', () => {
     const answers: NodeAnswer[] = [
