@@ -14,8 +14,8 @@ const marksShape = z.object({
   /** Since then every node counts, in Unix milliseconds; absent while some node does not. */
   sinceMs: z.number().optional(),
   /**
-   * By node name: its process, and the newest batch of that process that is recorded. `ended`: no uses can follow. `goneMs`: since when it is
-   * not among the members, although it has not ended.
+   * By node name: its process, and the newest batch of that process that is recorded. `ended`: no uses can follow. `goneMs`: since when it
+   * is not among the members, although it has not ended.
    */
   nodes: z.record(
     z.string(),
