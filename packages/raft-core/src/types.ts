@@ -101,7 +101,7 @@ export type Message = Envelope &
         readonly entries: readonly Entry[];
         readonly round: number;
       }
-    /** Tells the commit index to a peer that was sent all entries. It wants no answer: the next heartbeat tells the index again. */
+    /** Tells the commit index to a peer that was sent all entries. Not answered: heartbeats repeat it up to the peer's known match. */
     | { readonly type: 'Commit'; readonly prevIndex: LogIndex; readonly prevTerm: Term; readonly commit: LogIndex }
     | { readonly type: 'AppendResp'; readonly ok: true; readonly match: LogIndex; readonly round: number }
     | {

@@ -256,7 +256,7 @@ describe('replication, on a leader', () => {
     expect(sentBy(() => answer({ ok: true, match: 2 }))).to.deep.equal([]);
   });
 
-  it('never sends a commit index in a heartbeat that exceeds the known match of the peer', () => {
+  it('sends the commit index in each heartbeat, in case a message with it was lost, but never above the known match of the peer', () => {
     const { cluster, leader, propose, answer, sentBy } = lonely();
     propose('a');
     cluster.settle();
