@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { answeredByGateways } from '../process/gateways/clients.ts';
 import { base64 } from '../process/live-server.ts';
 import type { LiveNode } from './harness/live-node.ts';
-import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { scenarioMs, sharedCluster } from './harness/scenario.ts';
 import { until } from './harness/until.ts';
 
 interface Entry {
@@ -24,13 +24,14 @@ const entriesOf = (node: LiveNode, path: string): readonly Entry[] =>
     .filter(({ request }) => request.path === path);
 
 /** A long interval, so that this standby serves the request on a slow machine too. */
-const config = { audit: [{ type: 'stdout', name: 'out' }], cluster_heartbeat_interval: '10s' };
+const config = { audit: [{ type: 'stdout', name: 'out' }], cluster_heartbeat_interval: '10s', workers: 1 };
 
 describe('the audit in a cluster', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster({ config, elections: 'never' });
 
   it('has both entries on the node that decided, with the name of the node that received the request', () =>
-    withCluster({ config, elections: 'never' }, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
       const shown = (node: LiveNode, path: string) =>
@@ -65,13 +66,13 @@ describe('the audit in a cluster', function () {
     }));
 
   it('says which rule granted or refused a request: in a gateway, on a standby, and forwarded to the active node', () =>
-    withCluster({ config: { ...config, workers: 1 }, elections: 'never' }, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
       for (const { server } of cluster.nodes) await server.log(/"msg":"a gateway thread listens"/);
       const policy = 'path "transit/encrypt/+" { capabilities = ["update"] denied_parameters = { context = [] } }';
       await cluster.ask(leader, 'POST', 'sys/policies/acl/writers', { policy });
-      await cluster.ask(leader, 'POST', 'transit/keys/k', {});
+      await cluster.ask(leader, 'POST', 'transit/keys/ruled', {});
       const created = await cluster.ask(leader, 'POST', 'auth/token/create', { policies: ['writers'], no_default_policy: true });
       const token = created.string('auth.client_token');
       const rules = [{ policy: 'writers', path: 'transit/encrypt/+' }];
@@ -89,11 +90,11 @@ describe('the audit in a cluster', function () {
       for (const node of [leader, standby]) {
         const before = await answeredByGateways(node);
         await until(`the gateway of ${node.name} answers`, async () => {
-          expect(await ask(node, 'POST', 'transit/encrypt/k', { plaintext })).to.equal('200 ');
+          expect(await ask(node, 'POST', 'transit/encrypt/ruled', { plaintext })).to.equal('200 ');
           return (await answeredByGateways(node)) > before;
         });
         const entries = await until(`${node.name} has audited`, () => {
-          const all = entriesOf(node, 'transit/encrypt/k');
+          const all = entriesOf(node, 'transit/encrypt/ruled');
           return all.length >= 2 && all;
         });
         for (const { auth } of entries)
@@ -102,8 +103,8 @@ describe('the audit in a cluster', function () {
 
       for (const node of [leader, standby])
         for (const [method, path, body, by, deciding] of [
-          ['POST', 'transit/encrypt/k', { plaintext, context: base64('secret context') }, 'denied_parameters.context', rules],
-          ['GET', 'transit/keys/k', undefined, 'capabilities.read', []],
+          ['POST', 'transit/encrypt/ruled', { plaintext, context: base64('secret context') }, 'denied_parameters.context', rules],
+          ['GET', 'transit/keys/ruled', undefined, 'capabilities.read', []],
         ] as const) {
           const count = entriesOf(leader, path).length;
           expect(await ask(node, method, path, body)).to.equal('403 {"errors":["permission denied"]}\n');

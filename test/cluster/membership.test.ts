@@ -7,8 +7,8 @@ import { expectHealthBody } from './harness/health-body.ts';
 import type { LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
 import { attempt, type Outcome } from './harness/outcome.ts';
-import { remove } from './harness/removal.ts';
-import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { readmit, remove } from './harness/removal.ts';
+import { scenarioMs, sharedCluster, withCluster, withNodes } from './harness/scenario.ts';
 import { caughtUp, expectNothingLost } from './harness/survivors.ts';
 import { until } from './harness/until.ts';
 import { Workload } from './harness/workload.ts';
@@ -36,10 +36,11 @@ async function isOut(cluster: LiveCluster, node: LiveNode, member: LiveNode): Pr
 
 describe('a node that is removed', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster();
 
   for (const through of ['the active node', 'another standby', 'itself'] as const) {
     it(`while it runs, through ${through}: reports 530, is sealed, and cannot return with its data`, () =>
-      withCluster({}, async (cluster) => {
+      onShared(async (cluster) => {
         const leader = await cluster.settled();
         const [gone = leader, stays = leader] = cluster.others(leader);
         await remove(cluster, gone, { through: through === 'itself' ? gone : through === 'another standby' ? stays : leader });
@@ -56,11 +57,14 @@ describe('a node that is removed', function () {
         await isOut(cluster, gone, leader);
         await stays.kill(); // a removed node has no vote, and one of two voters is not a quorum
         await leader.reaches(474);
+        cluster.heal();
+        await stays.start();
+        await readmit(cluster, gone, { through: await cluster.settled([leader, stays]) });
       }));
   }
 
   it('while it is down: learns of its removal from a peer when it returns', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [gone = leader, stays = leader] = cluster.others(leader);
       await gone.kill();
@@ -69,20 +73,22 @@ describe('a node that is removed', function () {
       await gone.start();
       await isOut(cluster, gone, leader);
       expect(await cluster.settled([leader, stays])).to.equal(leader);
+      await readmit(cluster, gone, { through: leader });
     }));
 
   it('while it is active: another becomes active, and it reports 530', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const others = cluster.others(leader);
       await remove(cluster, leader, { through: others[0] ?? leader });
       const next = await cluster.leader(others);
       await isOut(cluster, leader, next);
       await cluster.settled(others);
+      await readmit(cluster, leader, { through: next });
     }));
 
   it('is the only one that reports 530: a node that cannot reach the others does not', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [away = leader] = cluster.others(leader);
       await away.kill();
@@ -185,10 +191,11 @@ describe('a member whose configuration file was changed', function () {
 
 describe('a node that is replaced', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster();
 
   it('by an empty one: it joins under the same name after the removal, and has everything', () =>
-    withCluster({}, async (cluster) => {
-      const workload = await Workload.start(cluster, { clients: 4 });
+    onShared(async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4, label: 'empty' });
       const leader = await cluster.settled();
       const [lost = leader, stays = leader] = cluster.others(leader);
       await workload.nextWrite([lost]);
@@ -204,8 +211,8 @@ describe('a node that is replaced', function () {
     }));
 
   it('because its log is damaged: it reports that in one sentence, exits with 74, and is replaced', () =>
-    withCluster({}, async (cluster) => {
-      const workload = await Workload.start(cluster, { clients: 4 });
+    onShared(async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4, label: 'damaged' });
       const leader = await cluster.settled();
       const [hurt = leader] = cluster.others(leader);
       for (let i = 0; i < 50; i++) await workload.nextWrite([leader]);
@@ -217,8 +224,8 @@ describe('a node that is replaced', function () {
     }));
 
   it('because its disk was rolled back: the others refuse it, it reports that, exits with 74, and is replaced', () =>
-    withCluster({}, async (cluster) => {
-      const workload = await Workload.start(cluster, { clients: 4 });
+    onShared(async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4, label: 'earlier' });
       const leader = await cluster.settled();
       const [hurt = leader] = cluster.others(leader);
       await workload.nextWrite([hurt]);
@@ -247,8 +254,7 @@ async function isReplaced(
   { hurt, leader, workload }: { readonly hurt: LiveNode; readonly leader: LiveNode; readonly workload: Workload },
 ): Promise<void> {
   await remove(cluster, hurt, { through: leader });
-  await hurt.replace();
-  await cluster.join(hurt, leader);
+  await readmit(cluster, hurt, { through: leader });
   await cluster.settled();
   await workload.stop();
   await expectNothingLost(cluster, workload);

@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import type { Answer } from '../process/live-server.ts';
 import type { LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
-import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { readmit } from './harness/removal.ts';
+import { scenarioMs, sharedCluster, withCluster } from './harness/scenario.ts';
 import { until } from './harness/until.ts';
 
 const raft = 'sys/storage/raft';
@@ -37,6 +38,7 @@ const change = (cluster: LiveCluster, through: LiveNode, what: string, server_id
 
 describe('the members of a cluster', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster({ elections: 'never' });
 
   it('are listed by every node, and no node is shown as leader while none leads', () =>
     withCluster({}, async (cluster) => {
@@ -118,7 +120,7 @@ describe('the members of a cluster', function () {
 
   for (const by of ['itself', 'the standby that takes over', 'another standby'] as const) {
     it(`transfer leadership first when the active node is demoted or removed through ${by}`, () =>
-      withCluster({ elections: 'never' }, async (cluster) => {
+      onShared(async (cluster) => {
         let leader = await cluster.settled();
         let through = by === 'itself' ? leader : (cluster.others(leader)[by === 'another standby' ? 1 : 0] ?? leader);
         const demoted = await change(cluster, through, 'demote', leader.name);
@@ -132,16 +134,17 @@ describe('the members of a cluster', function () {
         const removed = await change(cluster, through, 'remove-peer', leader.name);
         expect(removed.status, removed.text).to.equal(204);
         await leader.reaches(530);
-        await cluster.settled(cluster.others(leader));
+        await readmit(cluster, leader, { through: await cluster.settled(cluster.others(leader)) });
       }));
   }
 });
 
 describe('the state of a cluster', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster({ elections: 'never' });
 
   it('is reported as by autopilot, and follows changes of the members', () =>
-    withCluster({ elections: 'never' }, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [b = leader, c = leader] = cluster.others(leader);
       const state = (through: LiveNode): Promise<Answer> => cluster.askWhenLed(through, 'GET', `${raft}/autopilot/state`);
@@ -169,10 +172,11 @@ describe('the state of a cluster', function () {
       });
       expect((await state(leader)).at(`data.servers.${c.name}.node_status`)).to.equal('alive');
       expect((await state(leader)).at('data.healthy')).to.equal(false);
+      await c.restart();
     }));
 
   it('has settings that are the same on every node, and refuses settings that could cost the quorum', () =>
-    withCluster({ elections: 'never' }, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [b = leader, c = leader] = cluster.others(leader);
       const path = `${raft}/autopilot/configuration`;
@@ -200,10 +204,11 @@ describe('the state of a cluster', function () {
         expect(read.at('data.dead_server_last_contact_threshold')).to.equal('1m30s');
       }
       expect((await cluster.askWhenLed(b, 'POST', path, { min_quorum: 1 })).status, 'beside what is stored').to.equal(400);
+      expect((await cluster.askWhenLed(b, 'POST', path, { cleanup_dead_servers: false, min_quorum: 0 })).status).to.equal(204);
     }));
 
   it('is reported by ha-status and leader, and a step-down through any node transfers leadership', () =>
-    withCluster({ elections: 'never' }, async (cluster) => {
+    onShared(async (cluster) => {
       let leader = await cluster.settled();
       for (const by of [0, 1, 2]) {
         const through = by === 0 ? leader : (cluster.others(leader)[by - 1] ?? leader);

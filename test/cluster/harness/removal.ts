@@ -28,3 +28,9 @@ export async function remove(
     { explain: () => `last: ${last?.status} ${last?.text}\n${cluster.tails()}` },
   );
 }
+
+/** Makes a removed node a member again, with the same name and an empty disk. */
+export async function readmit(cluster: LiveCluster, node: LiveNode, { through }: { readonly through: LiveNode }): Promise<void> {
+  await node.replace();
+  await cluster.join(node, through);
+}
