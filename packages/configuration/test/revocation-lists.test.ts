@@ -4,6 +4,28 @@ import { expect } from 'chai';
 import { TestAuthority } from '../../cluster/test/test-authority.ts';
 import { revocationExpiryMs } from '../src/revocation-lists.ts';
 
+/** Returns a sequence of ASN.1, whose length has two bytes. */
+function sequence(...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
+  const header = Buffer.from([0x30, 0x82, 0, 0]);
+  header.writeUInt16BE(content.length, 2);
+  return Buffer.concat([header, content]);
+}
+
+const utcTime = (text: string): Buffer => Buffer.concat([Buffer.from([0x17, text.length]), Buffer.from(text)]);
+const part = Buffer.concat([Buffer.from('3131302f06035504030c28', 'hex'), Buffer.from('é'.repeat(20))]);
+const name = sequence(part, part, part);
+/** A name whose length is indefinite. */
+const endedName = Buffer.concat([Buffer.from([0x30, 0x80]), name.subarray(4), Buffer.from([0, 0])]);
+
+/** Returns a list without a version and a signature, in PEM. */
+function listOf({ issuer = name, nextUpdate = '310101000000Z' }): string {
+  const algorithm = sequence(Buffer.from('06082a8648ce3d040302', 'hex'));
+  const signed = sequence(algorithm, issuer, utcTime('200101000000Z'), utcTime(nextUpdate));
+  const list = sequence(signed, algorithm, Buffer.from([3, 1, 0]));
+  return `-----BEGIN X509 CRL-----\n${list.toString('base64')}\n-----END X509 CRL-----\n`;
+}
+
 describe('the expiry of revocation lists', () => {
   let authority: TestAuthority;
   before(async () => {
@@ -29,6 +51,16 @@ describe('the expiry of revocation lists', () => {
     expect(revocationExpiryMs({ crl: lists })).to.equal(early.getTime());
     expect(revocationExpiryMs({ crl: lists.slice(0, 1) })).to.equal(late.getTime());
   });
+
+  for (const [what, list] of [
+    ['of an issuer of indefinite length', listOf({ issuer: endedName })],
+    ['until a time with a zone', listOf({ nextUpdate: '3101010000+00' })],
+  ] as const)
+    it(`is that of the other lists where OpenSSL accepts one that is not DER: one ${what}`, () => {
+      createSecureContext({ crl: list });
+      expect(revocationExpiryMs({ crl: list })).to.equal(undefined);
+      expect(revocationExpiryMs({ crl: [list, listOf({})] })).to.equal(Date.parse('2031-01-01T00:00:00Z'));
+    });
 
   it('is undefined without a list, and for one that names no next update', async () => {
     expect(revocationExpiryMs({})).to.equal(undefined);

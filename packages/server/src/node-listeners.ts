@@ -45,6 +45,8 @@ export interface NodeListenersParts extends Pick<RouterOptions, 'limits' | 'log'
 
 /** A listener for clients that is open. */
 interface OpenListener extends GatewayListener {
+  /** When the first of its revocation lists expires, in Unix milliseconds: computed once per context, because lists may be long. */
+  readonly revocationExpiryMs: number | undefined;
   /** Serves its requests in the main thread. */
   readonly front: RequestListener;
 }
@@ -66,10 +68,8 @@ export class NodeListeners {
 
   /** The certificates of the listeners that have TLS, as new handshakes show them. */
   get certificates(): readonly ShownCertificate[] {
-    return this.#forClients.flatMap(({ bound, tls }) =>
-      tls === undefined
-        ? []
-        : [{ address: addressText(bound), chain: String(tls.cert), revocationExpiryMs: revocationExpiryMs(tls) }],
+    return this.#forClients.flatMap(({ bound, tls, revocationExpiryMs }) =>
+      tls === undefined ? [] : [{ address: addressText(bound), chain: String(tls.cert), revocationExpiryMs }],
     );
   }
 
@@ -94,7 +94,10 @@ export class NodeListeners {
   /** Uses other certificates for new handshakes. @param contexts - by the index of the listener; undefined: it has no TLS */
   async replaceContexts(contexts: readonly (SecureContextOptions | undefined)[]): Promise<void> {
     for (const [index, context] of contexts.entries()) if (context !== undefined) this.#listeners[index]?.replaceContext(context);
-    this.#forClients = this.#forClients.map((listener, index) => ({ ...listener, tls: contexts[index] ?? listener.tls }));
+    this.#forClients = this.#forClients.map((listener, index) => ({
+      ...listener,
+      ...withExpiry(contexts[index] ?? listener.tls),
+    }));
     await this.#gateways?.replaceContexts(contexts);
     this.#warnOfRevocationLists();
   }
@@ -138,7 +141,7 @@ export class NodeListeners {
     node.listeningAt(address);
     log.info({ address }, 'listening');
     onListening(address);
-    return { config, tls, bound: { ...config.address, port: portOf(address) }, front };
+    return { config, ...withExpiry(tls), bound: { ...config.address, port: portOf(address) }, front };
   }
 
   async #clientFront({ max_request_size: bodyBytesMax }: ListenerConfig): Promise<RequestListener> {
@@ -179,5 +182,10 @@ export class NodeListeners {
     return { node, log, metrics, tracer, routes, limits, audit };
   }
 }
+
+const withExpiry = (tls: SecureContextOptions | undefined): Pick<OpenListener, 'tls' | 'revocationExpiryMs'> => ({
+  tls,
+  revocationExpiryMs: tls && revocationExpiryMs(tls),
+});
 
 const portOf = (url: string): number => Number(new URL(url).port || (url.startsWith('https:') ? 443 : 80));
