@@ -110,7 +110,7 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
     ),
     'tls.client_crl_file': reload(
       'PEM file with the revocation list of every authority in the chains, roots included. While a list is missing or older than its ' +
-        '`nextUpdate`, no certificate of its authority is accepted; the log warns from a day before',
+        '`nextUpdate`, no certificate of its authority is accepted; the log warns from six hours before',
     ),
     'tls.client_auth': restart(
       '`required`: a handshake without a verified certificate ends; `optional`: its connection counts as one without. Default: `required`',

@@ -24,8 +24,8 @@ import { createTelemetry } from './telemetry.ts';
 
 /** Headers timeout of the telemetry listener, in milliseconds. */
 const telemetryHeadersMs = 10_000;
-/** How often the log warns of revocation lists, and how long before they expire, in milliseconds. */
-const [revocationWarningMs, revocationWarnedMs] = [3_600_000, 24 * 3_600_000];
+/** How often the log warns of revocation lists, and how long before they expire, in milliseconds: many are made for a day only. */
+const [revocationWarningMs, revocationWarnedMs] = [3_600_000, 6 * 3_600_000];
 /** How long gateways may take to hand over the uses of keys, in milliseconds. */
 const usesMsMax = 1000;
 
@@ -117,7 +117,7 @@ export class NodeListeners {
       if (endMs - Date.now() < revocationWarnedMs)
         this.#parts.log.warn(
           { address, expires: new Date(endMs).toISOString() },
-          'a revocation list of client_crl_file expires within a day, or has expired: then no certificate of its authority is accepted',
+          'a revocation list of client_crl_file expires within six hours, or has expired: then no certificate of its authority is accepted',
         );
   }
 
