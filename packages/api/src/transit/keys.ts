@@ -45,7 +45,8 @@ export const keyOperation = operationsOn(({ services }: GatewayContext, call) =>
 /** Makes an operation that takes versions of a key away, unless they were used within the time that the caller may set. */
 const takingOperation = operationsOn(({ services, node }: Context, call) => {
   const engine = engineOf(services, call);
-  return { engine, check: unlessUsed(node, engine, call.values) };
+  const { unless_used_within: withinS } = call.values;
+  return { engine, check: unlessUsed(node, engine, withinS) };
 });
 
 const keyReply = ({ key, warnings }: KeyAnswer): Reply => dataReply(keyJson(key), warnings);

@@ -9,16 +9,13 @@ export const unlessUsedWithin = duration(
 
 /**
  * Returns the check that an operation makes before it takes versions away; undefined if the caller does not ask for it.
- * @param values - of its fields
- * @throws RequestError for a time of zero: an empty text must not skip the check
+ * @param withinS - value of the field
+ * @throws RequestError for a time of zero and for anything but a number: an empty text must not skip the check
  */
-export function unlessUsed(
-  node: Node,
-  engine: TransitEngine,
-  { unless_used_within: withinS }: Readonly<Record<string, unknown>>,
-): LossCheck | undefined {
-  if (typeof withinS !== 'number') return undefined;
-  if (withinS < 1) throw new RequestError('invalid_request', 'unless_used_within must be at least 1s; omit it to not ask');
+export function unlessUsed(node: Node, engine: TransitEngine, withinS: unknown): LossCheck | undefined {
+  if (withinS === undefined) return undefined;
+  if (typeof withinS !== 'number' || !(withinS >= 1))
+    throw new RequestError('invalid_request', 'unless_used_within must be at least 1s; omit it to not ask');
   return async ({ name }, goes) => {
     const current = await node.requireMember().usage.of(engine, name);
     const fault = useFault(current, goes, { withinMs: withinS * 1000, nowMs: node.clock.dueMs() });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { unlessUsed } from '../../src/transit/unless-used.ts';
 import { type RealNode, realNode } from '../real-node.ts';
 
 const plaintext = Buffer.from('hello').toString('base64');
@@ -233,6 +234,15 @@ describe('the uses of keys', () => {
         expect((await ask('DELETE', `transit/keys/e7?${misspelled}`)).status).to.equal(400);
       expect((await ask('GET', 'transit/keys/e7')).status).to.equal(200);
     });
+
+    for (const bad of [null, '', '30d', 0, 0.5, Number.NaN])
+      it(`are not skipped for a value that is no number of seconds: ${bad === '' ? 'an empty text' : bad}`, () => {
+        const engine = real.node.services?.mounts.engines.get('transit');
+        if (engine === undefined) throw new Error('not serving');
+        expect(() => unlessUsed(real.node, engine, bad)).to.throw('unless_used_within must be at least 1s');
+        expect(unlessUsed(real.node, engine, undefined)).to.equal(undefined);
+        expect(unlessUsed(real.node, engine, 1)).to.be.a('function');
+      });
 
     for (const bad of ['abc', '-1s', '', 'null', '0', '0.5s'])
       it(`take a duration: ${JSON.stringify(bad)} in a query`, async () => {
