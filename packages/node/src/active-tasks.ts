@@ -27,11 +27,11 @@ export async function runActiveTasks(
   { barrier, role, engine: records }: { readonly barrier: Barrier; readonly role: NodeRole; readonly engine: Engine },
   { log, audit, clock }: Journal & { readonly clock: RecordClock },
 ): Promise<void> {
-  const attempt = async (name: string, task: () => Promise<unknown>): Promise<void> => {
+  const attempt = async (name: string, task: () => Promise<unknown>, mount?: string): Promise<void> => {
     try {
       await task();
     } catch (error) {
-      log.warn({ task: name, reason: reasonOf(error) }, 'a maintenance task failed; the next round tries again');
+      log.warn({ task: name, mount, reason: reasonOf(error) }, 'a maintenance task failed; the next round tries again');
     }
   };
 
@@ -74,10 +74,11 @@ export async function runActiveTasks(
   });
   for (const mount of services.mounts.list) {
     const engine = services.mounts.engines.get(mount.path);
-    if (engine === undefined) continue;
-    await attempt('use key material that secondary clusters have confirmed', () => engine.useConfirmed());
+    if (engine === undefined || !role.isActive) continue; // the role may have been lost meanwhile
+    const attemptHere = (name: string, task: () => Promise<unknown>) => attempt(name, task, mount.path);
+    await attemptHere('use key material that secondary clusters have confirmed', () => engine.useConfirmed());
     const recorded = (operation: OwnOperation): DueChange => recordedChange(operation, mount, services, { log, audit });
-    await attempt('rotate keys that are due', async () => {
+    await attemptHere('rotate keys that are due', async () => {
       const { failed } = await engine.rotateDue(keyLimit, recorded('rotate'));
       warnOfFailed(
         mount,
@@ -86,7 +87,7 @@ export async function runActiveTasks(
       );
     });
     if (mayDestroy()) {
-      await attempt('delete versions of keys that are due', async () => {
+      await attemptHere('delete versions of keys that are due', async () => {
         const { failed } = await engine.trimDue(keyLimit, mayDestroy, recorded('trim'));
         warnOfFailed(
           mount,
@@ -94,12 +95,12 @@ export async function runActiveTasks(
           'could not delete versions of keys that are due, such as this one; they are tried again, at least each hour',
         );
       });
-      await attempt('delete keys that are due', async () => {
+      await attemptHere('delete keys that are due', async () => {
         const { failed } = await engine.deleteDue(keyLimit, mayDestroy, recorded('delete'));
         warnOfFailed(mount, failed, 'could not delete keys whose scheduled deletion is due, such as this one');
       });
     }
-    await attempt('delete the records of deleted keys', () => engine.sweep(sweepLimit));
+    await attemptHere('delete the records of deleted keys', () => engine.sweep(sweepLimit));
   }
   // Last, because there may be many, and no other task may wait for them.
   await attempt('correct the dates of tokens that were made while the clocks disagreed', async () => {

@@ -92,19 +92,25 @@ export class NodeMaintenance {
   /** Creates the wrapping keys of mounts that have none, before the first request for them; does nothing on any other node. */
   async createWrappingKeys(): Promise<void> {
     const { member } = this.#node.phases;
-    if (member === undefined || !member.role.isActive || !acceptsWrites(member.engine.replication)) return;
-    for (const { transfers } of member.services.services?.mounts.engines.values() ?? [])
+    if (member === undefined) return;
+    const { role, engine, services: loader } = member;
+    const { services } = loader;
+    for (const [mount, { transfers }] of services?.mounts.engines ?? []) {
+      // Asked for each mount: while a key was generated, the node may have been sealed, or have lost its role.
+      if (!role.isActive || loader.services !== services || !acceptsWrites(engine.replication)) return;
       await this.#attempt(
         () => transfers.wrappingKey(),
         'could not create the wrapping key of a mount for imports; the next round tries again',
+        mount,
       );
+    }
   }
 
-  async #attempt(task: () => Promise<unknown>, failure: string): Promise<void> {
+  async #attempt(task: () => Promise<unknown>, failure: string, mount?: string): Promise<void> {
     try {
       await task();
     } catch (error) {
-      this.#host.log.warn({ reason: reasonOf(error) }, failure);
+      this.#host.log.warn({ mount, reason: reasonOf(error) }, failure);
     }
   }
 }

@@ -15,7 +15,9 @@ import { Node } from '../src/node.ts';
 describe('a node', () => {
   let folder = '';
   const nodes: Node[] = [];
+  const warnings: { readonly msg: string; readonly mount?: string }[] = [];
   beforeEach(() => {
+    warnings.length = 0;
     folder = mkdtempSync(join(tmpdir(), 'transitd-node-'));
     for (const [name, byte] of [
       ['a', 1],
@@ -42,7 +44,7 @@ describe('a node', () => {
     });
     const node = await Node.open({
       config,
-      log: pino({ level: 'silent' }),
+      log: pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line)) }),
       onFatal: (error) => {
         throw error;
       },
@@ -56,6 +58,9 @@ describe('a node', () => {
       (error: unknown) => error,
     );
   const one = { recoveryShares: 1, recoveryThreshold: 1 };
+
+  const keyWarnings = () =>
+    warnings.flatMap(({ msg, mount }) => (msg.startsWith('could not create the wrapping key') ? [mount] : []));
 
   it('creates nothing when it refuses to initialize', async () => {
     const node = await open();
@@ -132,7 +137,39 @@ describe('a node', () => {
     expect(await count()).to.equal(0);
     await node.maintenance.createWrappingKeys();
     expect(await count()).to.equal(1);
+    expect(keyWarnings()).to.deep.equal(['transit']);
   });
+
+  for (const [what, lose] of [
+    [
+      'has lost the lead',
+      async (node: Node) => void Object.defineProperty(node.requireMember().role, 'isActive', { value: false }),
+    ],
+    ['is sealed', (node: Node) => node.seal()],
+    [
+      'was sealed and serves again',
+      async (node: Node) => {
+        node.requireMember().barrier.seal();
+        await until(() => node.services === undefined);
+        await until(() => node.services !== undefined);
+      },
+    ],
+  ] as const)
+    it(`creates no wrapping key of a further mount when it ${what} while it made the first one`, async () => {
+      const node = await open();
+      await node.initialize(one);
+      await node.services?.mounts.enable({ path: 'team/a', type: 'transit' });
+      const made: string[] = [];
+      for (const [path, { transfers }] of node.services?.mounts.engines ?? [])
+        transfers.wrappingKey = async () => {
+          made.push(path);
+          await lose(node);
+          throw new Error('refused');
+        };
+      await node.maintenance.createWrappingKeys();
+      expect(made).to.deep.equal(['transit']);
+      expect(keyWarnings()).to.deep.equal(['transit']);
+    });
 
   it('has the same mounts after a restart, and deletes the records of removed ones', async () => {
     const first = await open();
