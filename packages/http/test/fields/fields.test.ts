@@ -242,7 +242,7 @@ describe('fields', () => {
     [['', ''], ['', ''], [], 'refused'],
     [' , ', ['', ''], [], 'refused'],
   ] as const)
-    it(`never takes ${JSON.stringify(sent)} for no limit, unless it is an empty list`, () => {
+    it(`never treats ${JSON.stringify(sent)} as no limit, unless it is an empty list`, () => {
       expect(fields(lists, { kept: sent, dropping: sent }).values).to.deep.include({ kept, dropping });
       const limited = () => fields(lists, { limiting: sent }).values.limiting;
       if (limiting === 'refused') expect(limited).to.throw(RequestError, 'field "limiting": it has only empty strings');

@@ -100,7 +100,7 @@ const kinds = [
 ] as const;
 
 describe('the uses of nodes that stop and die', () => {
-  it('are never taken for none: they are recorded, or counting began after them', () =>
+  it('never count as unused: they are recorded, or counting began after them', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ kind: fc.constantFrom(...kinds), at: fc.nat(1) }), { maxLength: 60 }),
