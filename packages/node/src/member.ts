@@ -114,6 +114,7 @@ export abstract class BaseMember<E extends RaftEngine | EtcdEngine> {
     this.reports = new ClusterReports(this, host);
     this.usage = new UsageCollector(this, host);
     this.events = opened.events;
+    this.events.on('configuration', () => this.usage.membersChanged());
     this.#resources = opened.resources;
   }
 

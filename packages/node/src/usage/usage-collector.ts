@@ -84,6 +84,7 @@ interface CollectingMember {
 interface CollectingHost {
   readonly config: Pick<Config, 'node_id'>;
   readonly clock: Pick<RecordClock, 'dueMs' | 'nowMs'>;
+  readonly usage: Pick<UsageLedger, 'isKnown'>;
   readonly log: Pick<Logger, 'warn'>;
 }
 
@@ -111,20 +112,37 @@ export class UsageCollector {
     return this.#member.role.isActive ? this.#near.size : 0;
   }
 
-  /** Records the uses if that is due: once a minute, and when this node becomes the active one. Called every second. */
+  /**
+   * Records the uses if that is due: once a minute, and when this node becomes the active one. On another node, has the active node note
+   * that this process counts. Called every second.
+   */
   async tick(): Promise<void> {
     const { isActive } = this.#member.role;
     const nowMs = this.#host.clock.nowMs();
-    const isDue = !this.#wasActive || nowMs >= this.#dueMs;
+    const isDue = nowMs >= this.#dueMs || (isActive && !this.#wasActive);
     this.#wasActive = isActive;
     if (!isActive) this.#near.clear();
-    if (!isActive || !isDue) return;
+    if (!isDue) return;
+    if (!isActive) return this.#introduce(nowMs);
     this.#dueMs = nowMs + recordMs;
     try {
       if (!(await this.record())) this.#dueMs = nowMs + beginMs;
     } catch (error) {
       this.#host.log.warn({ reason: reasonOf(error) }, 'could not record the uses of keys; the next round tries again');
     }
+  }
+
+  /** Records soon which processes count: a new member, or one that returned, may serve at once. */
+  membersChanged(): void {
+    this.#dueMs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Has the active node record now that this process counts: if it dies before the next minute and never returns, its uses are lost. */
+  async #introduce(nowMs: number): Promise<void> {
+    const { engine, peers } = this.#member;
+    if (this.#host.usage.isKnown || peers.activeMember === undefined || !acceptsWrites(engine.replication)) return;
+    this.#dueMs = nowMs + beginMs;
+    await this.#askToRecord(handOverMsMax).catch(() => undefined); // the next round tries again
   }
 
   /**

@@ -37,9 +37,12 @@ export interface NodeAnswer {
   readonly answer: UsageReport | 'silent' | 'unsupported';
 }
 
+/** The mark of a node that has not answered yet. */
+const notSeen: UsageMarks['nodes'][string] = { process: '', batch: 0 };
+
 /** Returns what is recorded of a node. */
 export const recordedOf = ({ nodes }: UsageMarks, name: string): UsageMarks['nodes'][string] =>
-  (Object.hasOwn(nodes, name) ? nodes[name] : undefined) ?? { process: '', batch: 0 };
+  (Object.hasOwn(nodes, name) ? nodes[name] : undefined) ?? notSeen;
 
 /**
  * Decides what to record of the answers: the uses of batches that are not recorded yet, and the marks after that. A batch that is reported
@@ -69,6 +72,7 @@ export function mergedAnswers(
     if (answer === 'unsupported') lost = `${name} has a release that does not count`;
     if (answer === 'silent' || answer === 'unsupported') {
       isComplete = false;
+      if (!nodes.has(name)) nodes.set(name, notSeen); // it may count already, and leave before it answers
       continue;
     }
     const { process, follows, merged, batch } = answer;

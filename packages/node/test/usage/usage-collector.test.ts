@@ -48,6 +48,7 @@ function collecting({ bytes, damaged }: { readonly bytes: number; readonly damag
   const host = {
     config: { node_id: 'n1' },
     clock,
+    usage: ledger,
     log: { warn: (_: object, message: string) => warnings.push(message) },
   };
   const collector = new UsageCollector(
@@ -128,5 +129,41 @@ describe('the recording of uses', () => {
     await collector.record();
     expect(recorded()).to.equal(1);
     expect(warnings).to.deep.equal([]);
+  });
+
+  it('follows a change of members within a second, not within a minute', async () => {
+    const { collector, ledger, use, recorded } = collecting({ bytes: 10 });
+    await collector.tick();
+    expect(ledger.isKnown, 'not told yet').to.equal(false);
+    use('key');
+    await collector.tick();
+    expect(recorded(), 'not due').to.equal(0);
+    collector.membersChanged();
+    await collector.tick();
+    expect(recorded()).to.equal(1);
+  });
+
+  it('is asked for by a node that is not active, as soon as there is an active one and until that knows it', async () => {
+    const { collector, ledger, member } = collecting({ bytes: 10 });
+    let asked = 0;
+    member.role.isActive = false;
+    member.peers.recordUsage = async () => {
+      asked += 1;
+      if (asked === 1) throw new Error('unreachable');
+      await ledger.report({ kind: 'next', process: (await ledger.report({ kind: 'key', id: '' })).process, merged: 0 });
+    };
+    await collector.tick();
+    expect(asked, 'nobody is active').to.equal(0);
+    member.peers.activeMember = { id: 2 };
+    for (const [afterMs, times] of [
+      [0, 1],
+      [1000, 1],
+      [4000, 2],
+      [60_000, 2],
+    ] as const) {
+      clock.now += afterMs;
+      await collector.tick();
+      expect(asked).to.equal(times);
+    }
   });
 });

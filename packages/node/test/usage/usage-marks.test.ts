@@ -212,6 +212,17 @@ describe('the time since which uses are counted', () => {
     expect([returned.gone, returned.marks.nodes['n2']]).to.deep.equal([[], { process: 'x', batch: 1 }]);
   });
 
+  it('begins again when a node has left that never answered, and whose uses nobody knows', () => {
+    const silent: readonly NodeAnswer[] = [
+      { name: 'n1', answer: report({ merged: 3 }) },
+      { name: 'n2', answer: 'silent' },
+    ];
+    const joined = mergedAnswers(counting, silent, { clusterId, nowMs: 10 });
+    const left = mergedAnswers(joined.marks, silent.slice(0, 1), { clusterId, nowMs: 20 });
+    expect([left.gone, left.marks.sinceMs]).to.deep.equal([['n2'], 5]);
+    expect(mergedAnswers(left.marks, silent.slice(0, 1), { clusterId, nowMs: 700_000 }).marks.sinceMs).to.equal(700_000);
+  });
+
   it('names the nodes whose uses are missing', () => {
     const answers: NodeAnswer[] = [
       { name: 'n1', answer: report() },
