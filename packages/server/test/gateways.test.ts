@@ -9,6 +9,7 @@ import { Limits } from '@transitd/api';
 import { attachFront, Connections, readBody, sendReply } from '@transitd/http';
 import { expect } from 'chai';
 import { clientConnectionsMax, fittingConnections } from '../src/descriptors.ts';
+import { Gateways, type GatewaysParts } from '../src/gateways/gateways.ts';
 import { clearRow, nodeLimits, threadLimits } from '../src/gateways/node-limits.ts';
 import { PassedRequests } from '../src/gateways/passed-requests.ts';
 import { Passing } from '../src/gateways/passing.ts';
@@ -173,6 +174,31 @@ describe('the number of gateways', () => {
   it('is 0 where the kernel does not spread connections', () => {
     for (const workers of ['auto', 2] as const) expect(countOf({ spreadsConnections: false }, workers)).to.equal(0);
   });
+});
+
+describe('a gateway thread that ends', () => {
+  const post = (kind: string): string => `(await import('node:worker_threads')).parentPort.postMessage({ kind: '${kind}' });`;
+  for (const [title, program, hasLost] of [
+    ['before it listens has lost no uses', '', false],
+    ['after it listened may have lost some', post('listening'), true],
+    ['after it was drained has lost none', post('listening') + post('drained'), false],
+  ] as const)
+    it(title, async () => {
+      const lost: unknown[] = [];
+      const { promise: ended, resolve: ends } = Promise.withResolvers<void>();
+      const parts = {
+        ...{ config: {}, limits: limitsOf({}, 1), main: {}, count: 1, listeners: [], audit: undefined, metrics: {} },
+        host: { memory: {}, attach: () => undefined, detach: ends, lagging: () => [] },
+        usage: { addFromThread: (...uses: unknown[]) => void lost.push(uses) },
+        log: { info: () => undefined, error: () => undefined },
+        script: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
+      };
+      const gateways = new Gateways(parts as unknown as GatewaysParts);
+      gateways.start();
+      await ended;
+      await gateways.stop();
+      expect(lost).to.deep.equal(hasLost ? [[[], { hasLost: true }]] : []);
+    });
 });
 
 describe('the header of a passed request', () => {

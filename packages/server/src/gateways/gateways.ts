@@ -3,7 +3,7 @@ import type { RequestMetrics } from '@transitd/api';
 import type { AuditDevices } from '@transitd/audit';
 import type { GatewayHost, UsageLedger } from '@transitd/node';
 import { endProcess, exitCode, type Logger, reasonOf } from '@transitd/process';
-import { GatewayWorker } from './gateway-worker.ts';
+import { GatewayWorker, type GatewayWorkerParts } from './gateway-worker.ts';
 import type { FromGateway, GatewayData, GatewayListener, ToGateway } from './messages.ts';
 import { clearRow } from './node-limits.ts';
 import type { ThreadLoad } from './thread-load.ts';
@@ -22,7 +22,7 @@ const drainMsMax = 6000;
 /** How long a gateway may take to use other TLS contexts, in milliseconds. A thread that is still starting uses them from the first. */
 const contextsMsMax = 5000;
 
-export interface GatewaysParts extends Omit<GatewayData, 'memory' | 'row' | 'listeners'> {
+export interface GatewaysParts extends Omit<GatewayData, 'memory' | 'row' | 'listeners'>, Pick<GatewayWorkerParts, 'script'> {
   readonly host: GatewayHost;
   readonly usage: Pick<UsageLedger, 'addFromThread'>;
   /** Number of gateways. */
@@ -36,8 +36,8 @@ export interface GatewaysParts extends Omit<GatewayData, 'memory' | 'row' | 'lis
 interface Gateway {
   readonly worker: GatewayWorker;
   readonly startedMs: number;
-  /** It serves nothing any longer, and has reported everything. */
-  isDrained: boolean;
+  /** It may have counted uses of keys since its last report: it serves. */
+  mayCount: boolean;
 }
 
 /** Starts the gateway threads of a node, replaces those that end or lag, and relays between them and the main thread. */
@@ -121,15 +121,16 @@ export class Gateways {
   }
 
   #spawn(row: number): void {
-    const { config, limits, main, host } = this.#parts;
+    const { config, limits, main, host, script } = this.#parts;
     const data: GatewayData = { config, limits, main, memory: host.memory, row, listeners: this.#listeners };
     const worker = new GatewayWorker({
       data,
       onMessage: (message) => this.#receive(row, message),
       onEnd: (error) => this.#ended(row, error),
       onStuck: () => this.#stuck(row),
+      ...(script !== undefined && { script }),
     });
-    this.#rows.set(row, { worker, startedMs: performance.now(), isDrained: false });
+    this.#rows.set(row, { worker, startedMs: performance.now(), mayCount: false });
   }
 
   /** A thread that does not end may hold keys, so the process must end. If it is stopping, it first finishes what its node has to do. */
@@ -146,7 +147,7 @@ export class Gateways {
   #ended(row: number, error: Error | undefined): void {
     const { host, limits, log, usage } = this.#parts;
     const gateway = this.#rows.get(row);
-    if (gateway?.isDrained !== true) usage.addFromThread([], { hasLost: true }); // it may have counted uses since its last report
+    if (gateway?.mayCount === true) usage.addFromThread([], { hasLost: true });
     host.detach(row);
     clearRow(limits, row);
     this.#rows.delete(row);
@@ -172,6 +173,7 @@ export class Gateways {
     switch (message.kind) {
       case 'listening':
         log.info({ gateway: row + 1 }, 'a gateway thread listens');
+        gateway.mayCount = true;
         host.attach(row, gateway.worker); // not earlier, because a thread that is still starting cannot drain
         break;
       case 'lost':
@@ -203,7 +205,7 @@ export class Gateways {
         audit?.buildFailed(message.reason);
         break;
       case 'drained':
-        gateway.isDrained = true;
+        gateway.mayCount = false;
         break;
       case 'contexts':
         break;
