@@ -39,7 +39,7 @@ function collecting({ bytes, damaged }: { readonly bytes: number; readonly damag
     peers: {
       membershipList: { members: [] },
       activeMember: undefined as { readonly id: number } | undefined,
-      recordUsage: async () => {},
+      recordUsage: async (_id: number, _msMax: number): Promise<void> => {},
     },
     role: { isActive: true },
     services: { services: { mounts: { engineOf: () => engine } } },
@@ -121,6 +121,24 @@ describe('the recording of uses', () => {
     await collector.handOver(ledger);
     expect(warnings).to.have.length(1);
     expect(ledger.endsAs).to.equal('unknown');
+  });
+
+  it('of a node that stops takes no longer in all, even if the active node appears late and hangs', async () => {
+    const { collector, ledger, member, use, warnings } = collecting({ bytes: 10 });
+    member.role.isActive = false;
+    use('key');
+    const allowedMs: number[] = [];
+    member.peers.recordUsage = (_id: number, msMax: number) => {
+      allowedMs.push(msMax);
+      clock.now += msMax;
+      return new Promise<never>(() => undefined);
+    };
+    setTimeout(() => {
+      clock.now += 2900;
+      member.peers.activeMember = { id: 2 };
+    }, 100);
+    await collector.handOver(ledger);
+    expect([allowedMs, warnings.length]).to.deep.equal([[100], 1]);
   });
 
   it('goes on with the other keys if the records of one are damaged', async () => {
