@@ -67,8 +67,9 @@ const made: readonly (readonly [path: string, body: object])[] = [
 
 /**
  * Makes an API server of Kubernetes, an issuer of tokens and a certificate, as the three methods know them.
- * @returns what is made at the node, and by path the values for members of bodies. They work, or are refused at once, because a login that
- * waits for a server that does not exist is a 503; and no generated request changes the role of a login.
+ * @returns what is made at the node, and values for members of bodies: `only` these for those that name a server or a file, or log in,
+ * because a login that finds no keys or waits for a server that does not exist is a 503; `also` these for others. No generated request
+ * changes the role of a login.
  */
 async function identities(folder: string) {
   const api = new StubApiServer();
@@ -88,23 +89,24 @@ async function identities(folder: string) {
     ...['web', 'fixed'].map((name) => [`auth/kubernetes/role/${name}`, web] as const),
     ['auth/cert/certs/web', { certificate }],
   ];
-  const oneOf = (body: object) => Object.fromEntries(Object.entries(body).map(([name, value]) => [name, [value]]));
-  const bodies: Bodies = {
+  const eachOf = (body: object) => Object.fromEntries(Object.entries(body).map(([name, value]) => [name, [value]]));
+  const only: Bodies = {
     '/auth/jwt/config': {
-      ...oneOf(issuer),
-      ...oneOf({ jwks_file: '', jwks_ca_pem: '', oidc_discovery_url: '', oidc_discovery_ca_pem: '', provider_config: {} }),
-      jwks: ['', '{'],
+      ...eachOf({ jwks_file: '', provider_config: {} }),
       jwks_url: ['', 'http://localhost'],
-      jwt_supported_algs: [['ES256'], ['none']],
+      oidc_discovery_url: ['', 'http://localhost'],
     },
-    '/auth/jwt/role/{name}': oneOf(job),
     '/auth/jwt/login': { role: ['fixed', 'nobody'], jwt: [await tokenOf({ sub: 'job-7', exp }), 'x.y.z'] },
-    '/auth/kubernetes/config': oneOf(reviews),
-    '/auth/kubernetes/role/{name}': oneOf(web),
+    '/auth/kubernetes/config': eachOf(reviews),
     '/auth/kubernetes/login': { role: ['fixed', 'nobody'], jwt: [await api.issue({ exp }), 'x.y.z'] },
-    '/auth/cert/certs/{name}': { certificate: [certificate, ''] },
   };
-  return { configured, bodies, cluster };
+  const also: Bodies = {
+    '/auth/jwt/config': { ...eachOf(issuer), jwks: ['{'], jwt_supported_algs: [['ES256'], ['none']] },
+    '/auth/jwt/role/{name}': eachOf(job),
+    '/auth/kubernetes/role/{name}': eachOf(web),
+    '/auth/cert/certs/{name}': { certificate: [certificate] },
+  };
+  return { configured, only, also, cluster };
 }
 
 /** Values for members of bodies, by path and name. */
@@ -136,16 +138,17 @@ function close(schema: unknown): void {
     Object.assign(schema, { additionalProperties: false });
 }
 
-function prepare({ paths, components }: Document, bodies: Bodies): void {
+function prepare({ paths, components }: Document, { only, also }: { readonly only: Bodies; readonly also: Bodies }): void {
   close(components.schemas);
   for (const [path, item] of Object.entries(paths)) {
     for (const { tags, parameters = [], requestBody, responses } of Object.values(item)) {
       close(responses);
       const { properties = {} } = requestBody?.content['application/json']?.schema ?? {};
-      for (const [name, values] of Object.entries(requestBody === undefined ? {} : (bodies[path] ?? {}))) {
+      const membersOf = (bodies: Bodies) => Object.entries(requestBody === undefined ? {} : (bodies[path] ?? {}));
+      for (const [name] of [...membersOf(only), ...membersOf(also)])
         expect(properties, `${path} takes ${name}`).to.have.property(name);
-        properties[name] = { enum: values };
-      }
+      for (const [name, values] of membersOf(only)) properties[name] = { enum: values };
+      for (const [name, values] of membersOf(also)) properties[name] = { anyOf: [{ enum: values }, properties[name]] };
       for (const parameter of parameters) {
         const known = names[tags[0]];
         const named = ['name', 'role', 'source', 'destination'].includes(parameter.name) && parameter.schema.enum === undefined;
@@ -178,7 +181,7 @@ describe('the OpenAPI document', () => {
     if (python === undefined) return this.skip();
     const env = { TRANSITD_CLUSTER_ADDR: `127.0.0.1:${await freePort('127.0.0.1')}` };
     const { server, rootToken } = await startAudited(bench, { env });
-    const { configured, bodies, cluster } = await identities(folder);
+    const { configured, cluster, ...bodies } = await identities(folder);
     end = () => cluster.close();
     for (const [path, body] of [...made, ...configured]) {
       const { status, text } = await server.call('POST', path, body, rootToken);
