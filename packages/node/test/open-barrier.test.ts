@@ -1,4 +1,5 @@
 import { Barrier, type SealConfig } from '@transitd/barrier';
+import { MemberEvents } from '@transitd/cluster';
 import { systemClock } from '@transitd/process';
 import { memoryStore, type Replica } from '@transitd/storage-fsm';
 import { expect } from 'chai';
@@ -46,7 +47,7 @@ describe('the barrier of a node', () => {
     }
     const [host, opened] = [
       { gateways: follow('gateways') },
-      { barrier: {}, seal: follow('seal'), services: follow('services') },
+      { barrier: {}, events: new MemberEvents(), seal: follow('seal'), services: follow('services') },
     ] as unknown as ConstructorParameters<typeof Member>;
     new Member(host, opened).follow();
     expect(followers).to.deep.equal(['seal', 'services', 'gateways']);
