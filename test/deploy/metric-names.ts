@@ -22,6 +22,8 @@ const dashboardQueries = (): readonly string[] =>
 export const withoutValue: readonly string[] = [
   'svc_raft_authority_rotation_waits_for',
   'svc_ha_rpc_client_echo_errors',
+  // Only with a client_crl_file.
+  'svc_revocation_list_expiry_timestamp_seconds',
   // Only on clusters that replicate.
   'svc_replication_connected',
   'svc_replication_digest_differs',

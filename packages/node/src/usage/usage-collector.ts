@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { OutsideEngine, Peers, ReportSource, Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { oneAtATime, TimeSlice } from '@transitd/event-loop';
@@ -227,7 +228,7 @@ export class UsageCollector {
     const nowMs = this.#host.clock.dueMs();
     const { marks, uses, lost } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
     const isCounting = marks.sinceMs !== undefined;
-    if (uses.length === 0 && JSON.stringify(marks) === JSON.stringify(before)) {
+    if (uses.length === 0 && isDeepStrictEqual(marks, before)) {
       await this.#findNear(services.services, []);
       return { hasMore: false, isCounting };
     }

@@ -64,7 +64,7 @@ function collecting({ bytes, damaged }: { readonly bytes: number; readonly damag
   const recorded = (): number => [...written].filter((path) => path.startsWith('transit/')).length;
   const sinceMs = async (): Promise<number | undefined> => (await readMarks(memory, 'c1')).marks.sinceMs;
   const marks = async () => (await readMarks(memory, 'c1')).marks;
-  return { collector, ledger, member, use, recorded, sinceMs, marks, warnings };
+  return { collector, ledger, member, use, recorded, sinceMs, marks, warnings, written };
 }
 
 describe('the recording of uses', () => {
@@ -84,6 +84,15 @@ describe('the recording of uses', () => {
     await collector.record();
     expect(recorded()).to.equal(7);
     expect(await sinceMs()).to.equal(2000);
+  });
+
+  it('writes nothing while nobody uses a key', async () => {
+    const { collector, written } = collecting({ bytes: 10 });
+    await collector.record();
+    expect([...written]).to.deep.equal(['core/usage']);
+    written.clear();
+    for (let round = 0; round < 3; round++) await collector.record();
+    expect([...written]).to.deep.equal([]);
   });
 
   it('of a node that stops is complete, and waits for an active node after a transfer', async () => {
