@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { createSecureContext } from 'node:tls';
+import { revocationExpiryMs } from '@transitd/configuration';
 import { expect } from 'chai';
 import { TestAuthority } from '../../cluster/test/test-authority.ts';
-import { revocationExpiryMs } from '../src/revocation-lists.ts';
 
 /** Returns a sequence of ASN.1, whose length has two bytes. */
 function sequence(...parts: readonly Buffer[]): Buffer {
