@@ -21,8 +21,9 @@ async function newToken(cluster: LiveCluster, through: LiveNode): Promise<string
 }
 
 const keysPolicy = { policy: 'path "transit/*" { capabilities = ["create", "read", "update", "delete", "list"] }' };
+/** A standby that stalled asks the active node; if that fails, it refuses at once, because it does not know a revoked token. */
 const randomBytes = (cluster: LiveCluster, node: LiveNode, token: string): Promise<Answer> =>
-  cluster.askServing(node, 'POST', 'transit/random/8', {}, { token });
+  cluster.askUntilKnown(node, 'POST', 'transit/random/8', {}, { token });
 const randomBytesOnce = (node: LiveNode, token: string): Promise<Answer> =>
   node.ask('POST', 'transit/random/8', { token, body: {} });
 /** Returns the version that is the newest now. */
