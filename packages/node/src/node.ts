@@ -359,7 +359,7 @@ export class Node {
     this.maintenance.stop();
     this.#joinAttempts.close();
     this.usage.end();
-    await this.member?.usage.handOver(this.usage);
+    await this.member?.usage.handOver();
     await this.#phases.close();
     await this.#joinAttempts.ended();
     // If the note fails, the next process knows that uses may be missing.

@@ -85,7 +85,7 @@ interface CollectingMember {
 interface CollectingHost {
   readonly config: Pick<Config, 'node_id'>;
   readonly clock: Pick<RecordClock, 'dueMs' | 'nowMs'>;
-  readonly usage: Pick<UsageLedger, 'isKnown'>;
+  readonly usage: Pick<UsageLedger, 'endsAs' | 'isKnown'>;
   readonly log: Pick<Logger, 'warn'>;
 }
 
@@ -161,28 +161,29 @@ export class UsageCollector {
   }
 
   /** Has the uses of this node recorded, because it is about to stop. They are lost if that fails, or takes too long. */
-  async handOver(ledger: Pick<UsageLedger, 'endsAs' | 'isKnown'>): Promise<void> {
-    const endMs = this.#host.clock.nowMs() + handOverMsMax;
+  async handOver(): Promise<void> {
+    const { clock, usage, log } = this.#host;
+    const endMs = clock.nowMs() + handOverMsMax;
     let reason = 'there is no active node';
     // Uses take two rounds: the active node records them, then tells this node so.
-    for (let leftMs = handOverMsMax; leftMs > 0; leftMs = endMs - this.#host.clock.nowMs()) {
+    for (let leftMs = handOverMsMax; leftMs > 0; leftMs = endMs - clock.nowMs()) {
       const isAsked = await this.#askToRecord(leftMs).catch((error: unknown) => {
         reason = reasonOf(error);
         return false;
       });
-      if (ledger.endsAs !== unknownProcess && (isAsked || !ledger.isKnown)) return;
+      if (usage.endsAs !== unknownProcess && (isAsked || !usage.isKnown)) return;
       await pause(handOverPauseMs, undefined, { ref: false });
     }
-    if (ledger.endsAs === unknownProcess)
-      this.#host.log.warn({ reason }, 'the uses of keys on this node since the last minute were not recorded');
+    if (usage.endsAs === unknownProcess)
+      log.warn({ reason }, 'the uses of keys on this node since the last minute were not recorded');
   }
 
   /** Has the uses of all nodes recorded. Returns whether there is an active node that did so, or still does. */
   async #askToRecord(msMax: number): Promise<boolean> {
     const { role, peers } = this.#member;
     const active = peers.activeMember;
-    if (!role.isActive && active === undefined) return false;
     const recorded = role.isActive ? this.record() : active && peers.recordUsage(active.id, msMax);
+    if (recorded === undefined) return false;
     await Promise.race([recorded, pause(msMax, undefined, { ref: false })]);
     return true;
   }

@@ -113,7 +113,7 @@ describe('the recording of uses', () => {
     setTimeout(() => {
       member.peers.activeMember = { id: 2 };
     }, 100);
-    await collector.handOver(ledger);
+    await collector.handOver();
     expect([asked, recorded(), warnings]).to.deep.equal([3, 1, []]);
     expect((await marks()).nodes).to.deep.equal({ n1: { process: ledger.endsAs, batch: 1, ended: true } });
   });
@@ -121,19 +121,19 @@ describe('the recording of uses', () => {
   it('of a node that stops without an active node is given up in time, and is known to be missing', async () => {
     const { collector, ledger, member, use, warnings } = collecting({ bytes: 10 });
     member.role.isActive = false;
-    await collector.handOver(ledger);
+    await collector.handOver();
     expect(warnings, 'a process that was never recorded has nothing to end').to.deep.equal([]);
     use('key');
     setTimeout(() => {
       clock.now += 3000;
     }, 100);
-    await collector.handOver(ledger);
+    await collector.handOver();
     expect(warnings).to.have.length(1);
     expect(ledger.endsAs).to.equal('unknown');
   });
 
   it('of a node that stops takes no longer in all, even if the active node appears late and hangs', async () => {
-    const { collector, ledger, member, use, warnings } = collecting({ bytes: 10 });
+    const { collector, member, use, warnings } = collecting({ bytes: 10 });
     member.role.isActive = false;
     use('key');
     const allowedMs: number[] = [];
@@ -146,7 +146,7 @@ describe('the recording of uses', () => {
       clock.now += 2900;
       member.peers.activeMember = { id: 2 };
     }, 100);
-    await collector.handOver(ledger);
+    await collector.handOver();
     expect([allowedMs, warnings.length]).to.deep.equal([[100], 1]);
   });
 
