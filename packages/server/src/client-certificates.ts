@@ -53,9 +53,9 @@ export function chainsOf(leaf: X509Certificate, authorities: readonly X509Certif
   const known = authorities.filter(({ validToDate }) => validToDate.getTime() > Date.now() - validMs);
   const whole: Chain[] = [];
   let begun = 0;
-  for (const chain of chainsFrom([leaf], known)) {
+  for (const { chain, isWhole } of beginningsFrom([leaf], leaf, known)) {
     begun += 1;
-    if (isWhole(chain, known)) whole.push(chain);
+    if (isWhole) whole.push(chain);
     if (begun > beginningsMax || chain.length > clientChainMax || whole.length > clientChainsMax) return [[leaf]];
   }
   if (whole.length > 0) return whole;
@@ -66,18 +66,17 @@ export function chainsOf(leaf: X509Certificate, authorities: readonly X509Certif
 type Chain = readonly X509Certificate[];
 
 /** Yields this chain and every longer one that begins with it, up to a root, each certificate signed by the next one. */
-function* chainsFrom(chain: Chain, authorities: Chain): Generator<Chain> {
-  yield chain;
-  const last = chain.at(-1);
-  if (last === undefined || isWhole(chain, authorities)) return;
+function* beginningsFrom(
+  chain: Chain,
+  last: X509Certificate,
+  authorities: Chain,
+): Generator<{ readonly chain: Chain; readonly isWhole: boolean }> {
+  const isWhole = isRoot(last) && authorities.some(({ fingerprint256 }) => fingerprint256 === last.fingerprint256);
+  yield { chain, isWhole };
+  if (isWhole) return;
   for (const issuer of authorities)
-    if (!chain.includes(issuer) && hasSigned(issuer, last)) yield* chainsFrom([...chain, issuer], authorities);
+    if (!chain.includes(issuer) && hasSigned(issuer, last)) yield* beginningsFrom([...chain, issuer], issuer, authorities);
 }
-
-const isWhole = (chain: Chain, authorities: Chain): boolean =>
-  chain
-    .slice(-1)
-    .every((last) => isRoot(last) && authorities.some(({ fingerprint256 }) => fingerprint256 === last.fingerprint256));
 
 /** OpenSSL too recognizes roots by their names, and compares them without regard to letter case and encoding. */
 const isRoot = (certificate: X509Certificate): boolean =>
