@@ -167,6 +167,10 @@ export class UsageCollector {
     let reason = 'there is no active node';
     // Uses take two rounds: the active node records them, then tells this node so.
     for (let leftMs = handOverMsMax; leftMs > 0; leftMs = endMs - clock.nowMs()) {
+      if (this.#leadsSealed) {
+        reason = 'this node is sealed, and no other one leads';
+        break;
+      }
       const isAsked = await this.#askToRecord(leftMs).catch((error: unknown) => {
         reason = reasonOf(error);
         return false;
@@ -176,6 +180,12 @@ export class UsageCollector {
     }
     if (usage.endsAs === unknownProcess)
       log.warn({ reason }, 'the uses of keys on this node since the last minute were not recorded');
+  }
+
+  /** Whether no node can be the active one, because this node leads without its keys. */
+  get #leadsSealed(): boolean {
+    const { role, engine } = this.#member;
+    return engine.status().ready && !role.isActive;
   }
 
   /** Has the uses of all nodes recorded. Returns whether there is an active node that did so, or still does. */
@@ -220,7 +230,8 @@ export class UsageCollector {
   /** Records the next batch of each node; returns undefined if this node may not. */
   async #recordNext(): Promise<{ readonly hasMore: boolean; readonly isCounting: boolean } | undefined> {
     const { role, engine, services, barrier } = this.#member;
-    if (!role.isActive || services.services === undefined || !acceptsWrites(engine.replication)) return undefined;
+    const unsealed = services.services; // a seal may end it at any time
+    if (!role.isActive || unsealed === undefined || !acceptsWrites(engine.replication)) return undefined;
     const { marks: before, revision } = await readMarks(barrier.store, this.#clusterId);
     const answers = await this.#ask((name) => {
       const { process, batch } = recordedOf(before, name);
@@ -230,10 +241,10 @@ export class UsageCollector {
     const { marks, uses, lost } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
     const isCounting = marks.sinceMs !== undefined;
     if (uses.length === 0 && isDeepStrictEqual(marks, before)) {
-      await this.#findNear(services.services, []);
+      await this.#findNear(unsealed, []);
       return { hasMore: false, isCounting };
     }
-    const { conditions, writes, isWhole } = await addingUses(services.services, uses);
+    const { conditions, writes, isWhole } = await addingUses(unsealed, uses);
     // A transaction that is too large would be refused again and again. What is left out is lost, so counting begins again.
     const begun = isWhole || !isCounting ? marks : { ...marks, sinceMs: nowMs };
     const { outcome } = await barrier.store.commit({
@@ -247,7 +258,7 @@ export class UsageCollector {
       );
     if (!isWhole && outcome === 'committed')
       this.#host.log.warn({}, 'some uses of keys were lost: the records of uses are too large for one transaction');
-    if (outcome === 'committed') await this.#findNear(services.services, uses);
+    if (outcome === 'committed') await this.#findNear(unsealed, uses);
     const hasMore = outcome === 'conflict' || answers.some(({ answer }) => typeof answer === 'object' && answer.hasMore);
     return { hasMore, isCounting };
   }

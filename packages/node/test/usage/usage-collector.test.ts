@@ -33,16 +33,17 @@ function collecting({ bytes, damaged }: { readonly bytes: number; readonly damag
     nearLimit: async (name: string) => unlessDamaged(name),
   };
   const warnings: string[] = [];
+  const leader = { ready: false };
   const member = {
     reporter: { usage: (question: unknown) => ledger.report(question) },
-    engine: { status: () => ({ nodeId: 1, clusterId: 'c1' }), replication: undefined },
+    engine: { status: () => ({ nodeId: 1, clusterId: 'c1', ...leader }), replication: undefined },
     peers: {
       membershipList: { members: [] },
       activeMember: undefined as { readonly id: number } | undefined,
       recordUsage: async (_id: number, _msMax: number): Promise<void> => {},
     },
     role: { isActive: true },
-    services: { services: { mounts: { engineOf: () => engine } } },
+    services: { services: { mounts: { engineOf: () => engine } } as object | undefined },
     barrier: { store },
   };
   const host = {
@@ -64,7 +65,7 @@ function collecting({ bytes, damaged }: { readonly bytes: number; readonly damag
   const recorded = (): number => [...written].filter((path) => path.startsWith('transit/')).length;
   const sinceMs = async (): Promise<number | undefined> => (await readMarks(memory, 'c1')).marks.sinceMs;
   const marks = async () => (await readMarks(memory, 'c1')).marks;
-  return { collector, ledger, member, use, recorded, sinceMs, marks, warnings, written };
+  return { collector, ledger, leader, member, use, recorded, sinceMs, marks, warnings, written };
 }
 
 describe('the recording of uses', () => {
@@ -93,6 +94,18 @@ describe('the recording of uses', () => {
     written.clear();
     for (let round = 0; round < 3; round++) await collector.record();
     expect([...written]).to.deep.equal([]);
+  });
+
+  it('ends in order if the node is sealed while the uses are being written', async () => {
+    const { collector, member, use, recorded } = collecting({ bytes: 10 });
+    use('key');
+    const { commit } = member.barrier.store;
+    member.barrier.store.commit = async (transaction) => {
+      member.services.services = undefined;
+      return commit(transaction);
+    };
+    expect(await collector.record()).to.equal(true);
+    expect(recorded()).to.equal(1);
   });
 
   it('of a node that stops is complete, and waits for an active node after a transfer', async () => {
@@ -128,6 +141,16 @@ describe('the recording of uses', () => {
       clock.now += 3000;
     }, 100);
     await collector.handOver();
+    expect(warnings).to.have.length(1);
+    expect(ledger.endsAs).to.equal('unknown');
+  });
+
+  it('of a node that stops is given up at once if this node leads and is sealed', async () => {
+    const { collector, ledger, leader, member, use, warnings } = collecting({ bytes: 10 });
+    use('key');
+    leader.ready = true;
+    member.role.isActive = false;
+    await collector.handOver(); // the clock stands still, so that waiting would not end
     expect(warnings).to.have.length(1);
     expect(ledger.endsAs).to.equal('unknown');
   });
