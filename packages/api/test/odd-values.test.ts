@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { codePoint } from '../../../test/code-points.ts';
 import type { Operation } from '../src/operation/operation.ts';
 import { allRoutes } from '../src/routes.ts';
 import { type RealNode, realNode } from './real-node.ts';
@@ -71,7 +72,7 @@ const times = [
 const odd = fc.oneof(
   fc.constantFrom(...plain),
   fc.constantFrom<unknown>(...names, ...times),
-  fc.string({ maxLength: 20, unit: 'binary' }),
+  fc.string({ maxLength: 20, unit: codePoint }),
   fc.jsonValue({ maxDepth: 3 }),
 );
 
@@ -223,7 +224,7 @@ describe('every request below sys and auth gets a response, and none an internal
   const inPath = fc.oneof(
     { weight: 5, arbitrary: fc.constant(undefined) },
     { weight: 2, arbitrary: fc.constantFrom(...names) },
-    { weight: 1, arbitrary: fc.string({ maxLength: 8, unit: 'binary' }) },
+    { weight: 1, arbitrary: fc.string({ maxLength: 8, unit: codePoint }) },
   );
   const pick = fc.record({ fits: fc.boolean(), at: fc.nat(9), odd });
   const requests = (fields: readonly string[]) =>

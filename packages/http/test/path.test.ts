@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { codePoint } from '../../../test/code-points.ts';
 import { parsePath, targetCharsMax } from '../src/path.ts';
 import { RequestError, type RequestErrorCode } from '../src/reply/request-error.ts';
 
@@ -160,7 +161,7 @@ describe('parsePath', () => {
       fc.property(
         fc.oneof(
           fc.string(),
-          fc.string({ unit: 'binary' }),
+          fc.string({ unit: codePoint }),
           fc.array(odd).map((parts) => `/v1/${parts.join('')}`),
         ),
         (target) => {

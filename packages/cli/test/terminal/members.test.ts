@@ -1,6 +1,7 @@
 import { StartError } from '@transitd/process';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { codePoint } from '../../../../test/code-points.ts';
 import type { Sources } from '../../src/terminal/input.ts';
 import { membersOf, pairsOf } from '../../src/terminal/members.ts';
 
@@ -78,7 +79,7 @@ describe('data arguments', () => {
 
   it('finds a mistake at any position of any JSON', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.json({ stringUnit: 'binary' }), fc.nat(), async (json, at) => {
+      fc.asyncProperty(fc.json({ stringUnit: codePoint }), fc.nat(), async (json, at) => {
         const index = at % (json.length + 1);
         const text = `${json.slice(0, index)}\u0001${json.slice(index)}`;
         const error = await membersOf(['-'], { ...sources, stdin: async () => Buffer.from(text) }).catch(

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { codePoint } from '../../../../test/code-points.ts';
 import { cellOf, rowsOf, tableText } from '../../src/terminal/table.ts';
 
 describe('tables', () => {
@@ -27,7 +28,7 @@ describe('tables', () => {
 
   it('escape control characters from the server', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (text) => {
+      fc.property(fc.string({ unit: codePoint }), (text) => {
         expect(tableText(['A'], [[text]])).not.to.match(/(?![\n\t])\p{Cc}/u);
       }),
     );

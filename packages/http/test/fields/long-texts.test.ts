@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { codePoint } from '../../../../test/code-points.ts';
 import { parseBody } from '../../src/fields/json.ts';
 import { withoutLongTexts } from '../../src/fields/long-texts.ts';
 import { RequestError } from '../../src/reply/request-error.ts';
@@ -29,7 +30,7 @@ describe('a body with long texts', () => {
     const text = fc.oneof(
       fc.base64String({ maxLength: 40 }),
       fc.string({ maxLength: 12 }),
-      fc.string({ unit: 'binary', maxLength: 12 }),
+      fc.string({ unit: codePoint, maxLength: 12 }),
       fc.constantFrom('\0', '\0' + '0', '\\u00000', '\n', '\x7f', 'é', '__proto__', '"', '\\'),
     );
     const value = fc.letrec((tie) => ({

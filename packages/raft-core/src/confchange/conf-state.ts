@@ -30,16 +30,24 @@ export const votersOf = ({ voters, votersOutgoing }: ConfState): readonly NodeId
   ...votersOutgoing.filter((id) => !voters.includes(id)),
 ];
 
+const parts = ['voters', 'votersOutgoing', 'learners', 'learnersNext'] as const;
+
+function areAscendingIds(ids: readonly NodeId[]): boolean {
+  let before = 0;
+  for (const id of ids) {
+    if (!Number.isSafeInteger(id) || id <= before || id >= 2 ** 48) return false;
+    before = id;
+  }
+  return true;
+}
+
 /**
  * Returns why this is not a valid membership, or undefined if it is valid. Ids ascend, so that equal configurations have equal bytes; a
  * voter is not a learner; a voter that is being demoted is still a voter of the outgoing half (thesis §4.3).
  */
 export function flawOf(conf: ConfState): string | undefined {
   const { voters, votersOutgoing, learners, learnersNext } = conf;
-  for (const [part, ids] of Object.entries({ voters, votersOutgoing, learners, learnersNext })) {
-    const good = ids.every((id, i) => Number.isSafeInteger(id) && id > (ids[i - 1] ?? 0) && id < 2 ** 48);
-    if (!good) return `${part} are not ascending 48-bit ids`;
-  }
+  for (const part of parts) if (!areAscendingIds(conf[part])) return `${part} are not ascending 48-bit ids`;
   if (voters.length === 0 && membersOf(conf).size > 0) return 'there are members but no voter';
   if (learners.some((id) => voters.includes(id) || votersOutgoing.includes(id))) return 'a voter is a learner';
   if (learnersNext.some((id) => voters.includes(id) || !votersOutgoing.includes(id)))

@@ -227,12 +227,16 @@ export class Raft implements RaftCore {
   }
 
   status(): Status {
-    const { vote, log, replicated, confs, isRemoved, leadership } = this.#state;
-    const { termStartIndex: _, ...position } = this.position();
+    const { role, term, leader, byTransfer, vote, log, commitIndex, replicated, confs, isRemoved, leadership } = this.#state;
     const { conf, index: confIndex } = confs.newest;
-    const { conf: committedConf, index: committedConfIndex } = confs.asOf(position.commitIndex);
-    return {
-      ...position,
+    const { conf: committedConf, index: committedConfIndex } = confs.asOf(commitIndex);
+    const status = {
+      role,
+      term,
+      leader,
+      byTransfer,
+      lastIndex: log.lastIndex,
+      commitIndex,
       vote,
       baseIndex: log.baseIndex,
       stableIndex: log.stableIndex,
@@ -242,8 +246,11 @@ export class Raft implements RaftCore {
       committedConf,
       committedConfIndex,
       removed: isRemoved,
-      ...(leadership && { termStartIndex: leadership.termStart, termBefore: leadership.termBefore }),
     };
+    if (leadership === undefined) return status;
+    const { termStart: termStartIndex, termBefore, transferTo } = leadership;
+    const led = { ...status, termStartIndex, termBefore };
+    return transferTo === undefined ? led : { ...led, transferTo };
   }
 
   position(): Position {
@@ -258,25 +265,26 @@ export class Raft implements RaftCore {
   }
 
   checkInvariants(): void {
-    const { log, confs, toApply, replicated, leadership, durableTerm, id } = this.#state;
+    const { log, confs, toApply, replicated, leadership, durableTerm, id, role, vote, leader, term, commitIndex } = this.#state;
     log.checkInvariants();
     confs.checkInvariants(log.lastIndex);
-    const { conf: _, committedConf: __, ...status } = this.status();
-    const { role, vote, leader, term, baseIndex, appliedIndex, stableIndex, commitIndex, lastIndex } = status;
+    const { baseIndex, stableIndex, lastIndex, lastTerm } = log;
+    const { appliedIndex } = replicated;
     const { handedOut } = toApply;
-    const facts = { ...status, handedOut, durableTerm, lastTerm: log.lastTerm };
+    const indexes = { baseIndex, appliedIndex, handedOut, stableIndex, commitIndex, lastIndex };
+    const facts = { role, term, vote, leader, durableTerm, lastTerm, ...indexes, termStartIndex: leadership?.termStart };
     const ordered = baseIndex <= appliedIndex && appliedIndex <= handedOut && handedOut <= commitIndex;
     invariant(ordered, 'base <= applied <= handed out <= commit', facts);
     invariant(commitIndex <= lastIndex, 'commit <= last', facts);
     invariant(appliedIndex <= stableIndex && stableIndex <= lastIndex, 'flushed <= stable <= last', facts);
     const waits = !replicated.isInstalling || handedOut <= baseIndex;
     invariant(waits, 'nothing after a snapshot is handed out before it is installed', facts);
-    invariant(log.lastTerm <= term && durableTerm <= term, 'no entry and no durable term is later than the current term', facts);
+    invariant(lastTerm <= term && durableTerm <= term, 'no entry and no durable term is later than the current term', facts);
     invariant((leadership !== undefined) === (role === 'leader'), "a leader, and only a leader, has a leader's state", facts);
     invariant((role !== 'precandidate' && role !== 'candidate') || leader === 0, 'a node that campaigns knows no leader', facts);
     if (leadership === undefined) return;
     invariant(vote === id && leader === id && durableTerm === term, 'a leader has voted for itself, durably', facts);
-    invariant(log.lastTerm === term, 'a leader has an entry of its term', facts);
+    invariant(lastTerm === term, 'a leader has an entry of its term', facts);
     invariant(confs.countAbove(commitIndex, leadership.termStart) <= 1, 'a leader changes one configuration at a time', facts);
     leadership.checkInvariants();
   }

@@ -5,22 +5,27 @@ import type { Random } from '@transitd/raft-core';
  * filled from the seed by the mixing steps of MurmurHash3. Not for secrets.
  */
 export class SimRandom implements Random {
-  readonly #state: Uint32Array;
+  #a: number;
+  #b: number;
+  #c: number;
+  #d: number;
 
   constructor(seed: number) {
-    let counter = seed >>> 0;
-    this.#state = Uint32Array.from({ length: 4 }, () => {
-      counter = (counter + 0x9e3779b9) >>> 0;
-      return mix(counter);
-    });
+    this.#a = mix(seed + 0x9e3779b9);
+    this.#b = mix(seed + 2 * 0x9e3779b9);
+    this.#c = mix(seed + 3 * 0x9e3779b9);
+    this.#d = mix(seed + 4 * 0x9e3779b9);
   }
 
   uint32(): number {
-    const [a = 0, b = 0, c = 0, d = 0] = this.#state;
+    const [a, b, c, d] = [this.#a, this.#b, this.#c, this.#d];
     const result = Math.imul(rotate(Math.imul(b, 5), 7), 9) >>> 0;
     const c2 = c ^ a;
     const d2 = d ^ b;
-    this.#state.set([a ^ d2, b ^ c2, c2 ^ (b << 9), rotate(d2, 11)]);
+    this.#a = a ^ d2;
+    this.#b = b ^ c2;
+    this.#c = c2 ^ (b << 9);
+    this.#d = rotate(d2, 11);
     return result;
   }
 

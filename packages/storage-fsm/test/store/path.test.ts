@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { codePoint } from '../../../../test/code-points.ts';
 import { comparePaths, pathFault, prefixUpperBound } from '../../src/store/path.ts';
 
 describe('pathFault', () => {
@@ -68,8 +69,8 @@ describe('prefixUpperBound', () => {
   it('separates the strings that begin with the prefix from the strings that sort after them', () =>
     fc.assert(
       fc.property(
-        fc.string({ unit: 'binary', minLength: 1, maxLength: 4 }),
-        fc.string({ unit: 'binary', maxLength: 4 }),
+        fc.string({ unit: codePoint, minLength: 1, maxLength: 4 }),
+        fc.string({ unit: codePoint, maxLength: 4 }),
         fc.boolean(),
         (prefix, rest, below) => {
           const end = prefixUpperBound(prefix);
