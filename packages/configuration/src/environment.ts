@@ -1,6 +1,7 @@
 import { didYouMean } from '@transitd/access';
 import { type Fault, isTextAt, type SectionSchema } from './faults.ts';
 import { peerSettings } from './peer-variables.ts';
+import type { Config } from './schema.ts';
 import type { KeyPath } from './source.ts';
 
 /** Variables with the prefix `TRANSITD_` that are not configuration: those of the client, and the fault injection of tests. */
@@ -20,7 +21,7 @@ const notConfiguration = new Set([
 ]);
 
 /** The setting of each environment variable: `TRANSITD_LOG_LEVEL` → `log.level`. Lists need the file, except the first listener. */
-const variables: Readonly<Record<string, readonly (string | number)[]>> = {
+const variables: Readonly<Record<string, readonly [keyof Config, ...(string | number)[]]>> = {
   TRANSITD_NODE_ID: ['node_id'],
   TRANSITD_DATA_DIR: ['data_dir'],
   TRANSITD_API_ADDR: ['api_addr'],
@@ -133,8 +134,13 @@ export interface Overlaid {
 /**
  * Merges the settings of the environment into a configuration. The value of a key that is always a string stays a string, such as a name
  * of digits. Any other value is parsed as in YAML: a boolean, a number or a string.
+ * @param schemaOf - returns the schema of a section
  */
-export function withEnvironment(input: unknown, environment: NodeJS.ProcessEnv, schema: SectionSchema): Overlaid {
+export function withEnvironment(
+  input: unknown,
+  environment: NodeJS.ProcessEnv,
+  schemaOf: (section: keyof Config) => SectionSchema,
+): Overlaid {
   let settings = input;
   const unknown: string[] = [];
   const used = new Map<string, string>();
@@ -145,7 +151,8 @@ export function withEnvironment(input: unknown, environment: NodeJS.ProcessEnv, 
       unknown.push(name);
       continue;
     }
-    const value = /^(true|false|0|[1-9]\d*)$/.test(text) && !isTextAt(schema, path) ? JSON.parse(text) : text;
+    const [section, ...rest] = path;
+    const value = /^(true|false|0|[1-9]\d*)$/.test(text) && !isTextAt(schemaOf(section), rest) ? JSON.parse(text) : text;
     settings = withValueAt(settings, path, value);
     used.set(path.join('.'), name);
   }

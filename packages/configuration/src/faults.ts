@@ -22,7 +22,10 @@ export interface SectionSchema {
 }
 
 /** Returns the faults of each issue: one for each unknown key, otherwise one. @param input - the checked configuration */
-export function faultsOf(issue: z.core.$ZodIssue, input: unknown, schema: SectionSchema): readonly Fault[] {
+export const faultsOf = (issues: readonly z.core.$ZodIssue[], input: unknown, schema: SectionSchema): readonly Fault[] =>
+  issues.flatMap((issue) => faultsOfIssue(issue, input, schema));
+
+function faultsOfIssue(issue: z.core.$ZodIssue, input: unknown, schema: SectionSchema): readonly Fault[] {
   const path = issue.path.filter((part) => typeof part !== 'symbol');
   const sections = sectionsAt([schema], path);
   if (issue.code === 'unrecognized_keys') {
