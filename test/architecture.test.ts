@@ -149,9 +149,15 @@ describe('architecture', () => {
   });
 
   it('keeps sockets and HTTP out of consensus, storage, cryptography and access', () => {
-    const network = /^(node:(http|https|http2|net|tls)|express|undici|ws)$/;
+    const network = /^(node:(http|https|http2|net|tls)|router|undici|ws)$/;
     const networked = new Set(['configuration', 'storage-etcd', 'seals', 'http', 'cluster', 'node', 'api', 'cli', 'server']);
-    const wrong = imports.filter(({ from, specifier }) => !networked.has(from) && network.test(specifier));
+    const nodeHttp = join(packagesFolder, 'process/src/node-http.ts'); // for the others
+    const wrong = imports.filter(
+      ({ file, from, specifier }) => !networked.has(from) && network.test(specifier) && file !== nodeHttp,
+    );
     expect(wrong.map(where)).to.deep.equal([]);
+    const others = packages.filter((name) => name !== 'process' && !networked.has(name));
+    const files = others.flatMap((name) => sourcesOf(join(packagesFolder, name, 'src')));
+    expect(files.filter((file) => /\b(nodeHttp|getBuiltinModule)\b/.test(readFileSync(file, 'utf8')))).to.deep.equal([]);
   });
 });

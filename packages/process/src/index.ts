@@ -20,6 +20,7 @@ export { exitCode, StartError } from './exit.ts';
 export { integerOf } from './integer.ts';
 export { LogLimit } from './log-limit.ts';
 export type { Logger } from './logger.ts';
+export { nodeHttp } from './node-http.ts';
 export { type BarrierOperation, type NodeObserver, noObserver } from './node-observer.ts';
 export { OrdinaryEnd } from './ordinary-end.ts';
 export { requireOwner, requireOwnerOnly } from './owner-only.ts';

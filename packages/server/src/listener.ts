@@ -1,10 +1,10 @@
-import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import type { RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { addressText, type ListenerConfig, tlsContext } from '@transitd/configuration';
 import { attachFront, type Connections, endpointOf } from '@transitd/http';
-import { StartError } from '@transitd/process';
+import { nodeHttp, StartError } from '@transitd/process';
 import { noteClientCertificates, useVerifiers } from './client-certificates.ts';
 import { unusable } from './free-address.ts';
 
@@ -30,7 +30,7 @@ export function createListener({ tls, context, headers_timeout }: ListenerServer
     noDelay: true,
   };
   const server: Server =
-    tls === undefined ? createServer(options) : tlsServer(tls, context ?? tlsContext(tls), options, headers_timeout);
+    tls === undefined ? nodeHttp().createServer(options) : tlsServer(tls, context ?? tlsContext(tls), options, headers_timeout);
   attachFront(server, front);
   return server;
 }

@@ -1,6 +1,6 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { answerTo } from '@transitd/process';
+import { answerTo, nodeHttp } from '@transitd/process';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import { untrustedReason } from '../refusals/untrusted-reason.ts';
 import type { Send } from './join-client.ts';
@@ -51,7 +51,9 @@ function post(url: URL, body: string, { ca, signal }: JoinHttpOptions & { readon
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
   const options = { method: 'POST', headers, signal, agent: false } as const;
   const outgoing =
-    url.protocol === 'https:' ? httpsRequest(url, { ...options, ...(ca !== undefined && { ca }) }) : httpRequest(url, options);
+    url.protocol === 'https:'
+      ? httpsRequest(url, { ...options, ...(ca !== undefined && { ca }) })
+      : nodeHttp().request(url, options);
   const answer = answerTo(outgoing, signal, bodyOf);
   outgoing.end(body);
   return answer;

@@ -1,6 +1,7 @@
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { bodyText, type Reply } from '@transitd/http';
+import { nodeHttp } from '@transitd/process';
 
 export function targetOf({ url = '' }: IncomingMessage): { readonly path: string; readonly query: URLSearchParams } {
   const at = url.indexOf('?');
@@ -22,6 +23,6 @@ export function refuseUpgrade(socket: Duplex, reply: Reply): void {
   const body = bodyText(reply) ?? '';
   const length = Buffer.byteLength(body);
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n${more.join('')}\r\n${body}`,
+    `HTTP/1.1 ${status} ${nodeHttp().STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n${more.join('')}\r\n${body}`,
   );
 }

@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { nodeHttp } from '@transitd/process';
 import type { Reply } from '../reply/reply.ts';
 import { expectationFailed, RequestError, requestErrorReply } from '../reply/request-error.ts';
 import { sendReply } from '../reply/send.ts';
@@ -42,7 +43,7 @@ export function installListVerb(server: Server, handle: RequestListener, options
   const answered = new WeakSet<Duplex>();
   open.watch(server);
 
-  const lists = createServer({ maxHeaderSize: headBytesMax, requireHostHeader: false }, (req, res) => {
+  const lists = nodeHttp().createServer({ maxHeaderSize: headBytesMax, requireHostHeader: false }, (req, res) => {
     res.shouldKeepAlive = false;
     answered.add(req.socket);
     if (req.socket instanceof ListConnection) req.socket.headArrived();

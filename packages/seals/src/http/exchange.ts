@@ -1,6 +1,6 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { answerTo } from '@transitd/process';
+import { answerTo, nodeHttp } from '@transitd/process';
 
 /** TLS settings of the connections to a provider; PEM. */
 export interface ProviderTls {
@@ -68,7 +68,7 @@ export const exchangeWith =
       ...(serverName !== undefined && { servername: serverName }),
       rejectUnauthorized: !skipVerify,
     };
-    const outgoing = url.protocol === 'https:' ? httpsRequest(url, { ...options, ...secure }) : httpRequest(url, options);
+    const outgoing = url.protocol === 'https:' ? httpsRequest(url, { ...options, ...secure }) : nodeHttp().request(url, options);
     const answer = answerTo(outgoing, signal, (response: IncomingMessage) => answerOf(response, wantsText));
     outgoing.end(text);
     try {

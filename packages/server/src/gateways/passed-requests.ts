@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import { join } from 'node:path';
 import { attachFront, noteClientCertificate } from '@transitd/http';
-import { clientCertificateTextMax, StartError } from '@transitd/process';
+import { clientCertificateTextMax, nodeHttp, StartError } from '@transitd/process';
 import type { MainThreadAddress } from './messages.ts';
 import { gatewayHeader, senderIn } from './sender.ts';
 
@@ -34,7 +34,7 @@ export class PassedRequests {
     const socketPath = this.#folder === undefined ? plain : `/proc/self/fd/${this.#folder}/gateways.sock`;
     const secret = randomBytes(32).toString('base64url');
     this.address = { socketPath, secret };
-    this.#server = createServer({
+    this.#server = nodeHttp().createServer({
       headersTimeout: 0,
       requestTimeout: 0,
       keepAliveTimeout: 0,

@@ -1,4 +1,4 @@
-import { Agent, type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import {
   announcesBody,
   clientCertificateOf,
@@ -10,6 +10,7 @@ import {
   requestErrorReply,
   sendReply,
 } from '@transitd/http';
+import { nodeHttp } from '@transitd/process';
 import type { MainThreadAddress } from './messages.ts';
 import { gatewayHeader, senderText } from './sender.ts';
 
@@ -49,7 +50,7 @@ export class Passing {
     this.#main = main;
     // The agent's timeout closes only connections without a request. The newest connection is used first, so that the oldest ones become
     // unused and close.
-    this.#agent = new Agent({ keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo', timeout: idleMs });
+    this.#agent = new (nodeHttp().Agent)({ keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo', timeout: idleMs });
   }
 
   /**
@@ -61,7 +62,7 @@ export class Passing {
     if (res.destroyed) return; // the client disconnected between two attempts
     let upstream: ClientRequest;
     try {
-      upstream = request({
+      upstream = nodeHttp().request({
         socketPath: this.#main.socketPath,
         agent: this.#agent,
         method: req.method,

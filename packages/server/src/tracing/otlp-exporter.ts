@@ -1,9 +1,9 @@
-import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { type Attributes, createNoopMeter, type Meter, type MeterProvider } from '@opentelemetry/api';
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace';
+import { nodeHttp } from '@transitd/process';
 
 export interface OtlpExporterOptions {
   /** URL of the collector, with its path, for example `http://127.0.0.1:4318/v1/traces`. */
@@ -81,7 +81,7 @@ class OtlpExporter implements SpanExporter {
   async #send(spans: ReadableSpan[]): Promise<void> {
     const { endpoint, ca } = this.#options;
     const body = JsonTraceSerializer.serializeRequest(spans) ?? new Uint8Array();
-    const send = endpoint.startsWith('https:') ? httpsRequest : httpRequest;
+    const send = endpoint.startsWith('https:') ? httpsRequest : nodeHttp().request;
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const signal = AbortSignal.timeout(deadlineMs);
