@@ -6,7 +6,7 @@ import { productionPackages } from './lock-file.ts';
 import { nodeFor, type Platform } from './node-binary.ts';
 import { notices } from './notices.ts';
 import { stageServer } from './npm-packages.ts';
-import { commitSeconds, root, version } from './project.ts';
+import { commitSeconds, gzipLevel, root, version } from './project.ts';
 
 /** Name of the archive's only folder. */
 export const folderName = (platform: Platform): string => `transitd-${version}-${platform}`;
@@ -58,6 +58,6 @@ function isNeeded(path: string, { name, platform }: { readonly name: string; rea
 /** Packs a folder, so that equal content makes equal bytes: sorted names, one time, one owner, modes without the umask. */
 export function packFolder(folder: string, archive: string): void {
   const equal = ['--sort=name', '--format=gnu', '--owner=0', '--group=0', '--numeric-owner', '--mode=a+rX,u+w,go-w'];
-  const args = [...equal, `--mtime=@${commitSeconds()}`, '--use-compress-program=gzip -n -6', '-cf', archive];
+  const args = [...equal, `--mtime=@${commitSeconds()}`, `--use-compress-program=gzip -n -${gzipLevel()}`, '-cf', archive];
   execFileSync('tar', [...args, '-C', dirname(folder), basename(folder)]);
 }

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Platform } from './node-binary.ts';
-import { commitSeconds, root, version } from './project.ts';
+import { commitSeconds, gzipLevel, root, version } from './project.ts';
 
 /** Debian orders `0.1.0~rc.1` before `0.1.0`, as npm orders `0.1.0-rc.1`. */
 const debianVersion = version.replace('-', '~');
@@ -64,8 +64,12 @@ export function buildDebianPackage(
   cpSync(join(stage, 'usr/lib/transitd/THIRD-PARTY-NOTICES.txt'), join(stage, 'usr/share/doc/transitd/copyright'));
   execFileSync('chmod', ['-R', 'a+rX,u+w,go-w', stage]);
   // gzip, which every dpkg reads. dpkg-deb sorts the names, and sets newer times to this one.
-  execFileSync('dpkg-deb', ['--root-owner-group', '-Zgzip', '-z6', '--build', stage, join(out, debianName(platform))], {
-    env: { ...process.env, SOURCE_DATE_EPOCH: String(commitSeconds()) },
-    stdio: ['ignore', 'ignore', 2],
-  });
+  execFileSync(
+    'dpkg-deb',
+    ['--root-owner-group', '-Zgzip', `-z${gzipLevel()}`, '--build', stage, join(out, debianName(platform))],
+    {
+      env: { ...process.env, SOURCE_DATE_EPOCH: String(commitSeconds()) },
+      stdio: ['ignore', 'ignore', 2],
+    },
+  );
 }

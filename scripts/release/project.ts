@@ -29,3 +29,9 @@ export const git = (...args: readonly string[]): string => execFileSync('git', a
 
 /** Seconds since 1970 of the released commit: the time of every file in a release, so that two builds are equal. */
 export const commitSeconds = (): number => Number(process.env['SOURCE_DATE_EPOCH'] ?? git('log', '-1', '--format=%ct'));
+
+/** Environment variable with the level of gzip for archives and Debian packages. */
+export const gzipLevelVariable = 'TRANSITD_RELEASE_GZIP_LEVEL';
+
+/** Returns the level of gzip: 6, unless a dry run saves the processor time. */
+export const gzipLevel = (): string => process.env[gzipLevelVariable] ?? '6';

@@ -72,9 +72,13 @@ export class LocalRegistry {
     const folder = join(root, path);
     const made = this.#made.get(path) ?? {
       manifest: JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')),
-      archive: execFileSync('tar', ['-C', folder, '--exclude=./node_modules', '--transform=s,^[.],package,', '-cz', '.'], {
-        maxBuffer: 256 * 1024 * 1024,
-      }),
+      archive: execFileSync(
+        'tar',
+        ['-C', folder, '--exclude=./node_modules', '--transform=s,^[.],package,', '--use-compress-program=gzip -1', '-c', '.'],
+        {
+          maxBuffer: 256 * 1024 * 1024,
+        },
+      ),
     };
     this.#made.set(path, made);
     return made;
