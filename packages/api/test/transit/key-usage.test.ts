@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { unlessUsed } from '../../src/transit/unless-used.ts';
 import { type RealNode, realNode } from '../real-node.ts';
@@ -146,6 +147,7 @@ describe('the uses of keys', () => {
         const answer = await change();
         if (answer.status !== 400) return answer;
         expectRefused(answer, /used within that time|uses are counted since/);
+        await setTimeout(20);
       }
     };
     /** Makes a key with two versions, of which the first was used. */

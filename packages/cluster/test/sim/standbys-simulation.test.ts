@@ -38,6 +38,7 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
         }
       },
     },
+    firstSeed: 25,
   },
   'a revocation waits for less time than two clocks may differ by': {
     decisions: {
@@ -59,7 +60,7 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
         }
       },
     },
-    firstSeed: 28,
+    firstSeed: 108,
   },
   'a heartbeat counts before its commit index is applied': {
     decisions: {
@@ -73,13 +74,14 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
   },
   'a node reads by a permission from before a jump of its clocks': {
     decisions: { ...realDecisions, readRoleOf: (facts) => readRoleOf({ ...facts, clockJumpedMs: Number.NEGATIVE_INFINITY }) },
+    firstSeed: 19,
   },
   'a heartbeat is answered by a node that has not confirmed its leadership': {
     decisions: { ...realDecisions, heartbeatNeedsLeadership: false },
     // A leader with one standby on its side of a partition, and a permission to serve that expires before the leader steps down.
     nodes: 5,
     intervalMs: 200,
-    firstSeed: 246,
+    firstSeed: 270,
   },
 };
 
