@@ -64,12 +64,9 @@ export function buildDebianPackage(
   cpSync(join(stage, 'usr/lib/transitd/THIRD-PARTY-NOTICES.txt'), join(stage, 'usr/share/doc/transitd/copyright'));
   execFileSync('chmod', ['-R', 'a+rX,u+w,go-w', stage]);
   // gzip, which every dpkg reads. dpkg-deb sorts the names, and sets newer times to this one.
-  execFileSync(
-    'dpkg-deb',
-    ['--root-owner-group', '-Zgzip', `-z${gzipLevel()}`, '--build', stage, join(out, debianName(platform))],
-    {
-      env: { ...process.env, SOURCE_DATE_EPOCH: String(commitSeconds()) },
-      stdio: ['ignore', 'ignore', 2],
-    },
-  );
+  const compressed = ['-Z', 'gzip', '-z', gzipLevel()];
+  execFileSync('dpkg-deb', ['--root-owner-group', ...compressed, '--build', stage, join(out, debianName(platform))], {
+    env: { ...process.env, SOURCE_DATE_EPOCH: String(commitSeconds()) },
+    stdio: ['ignore', 'ignore', 2],
+  });
 }
