@@ -49,7 +49,13 @@ let underway = '';
 const strikes = new Map<string, number>();
 
 const clocks = new Clocks();
-const cluster = await LiveCluster.formed({ size, storage, elections: 'shipped', env: (name) => clocks.env(name) });
+const cluster = await LiveCluster.formed({
+  size,
+  storage,
+  workers: 'auto',
+  elections: 'shipped',
+  env: (name) => clocks.env(name),
+});
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end().then(() => process.exit(130)));
 try {
   process.exitCode = await run();

@@ -19,7 +19,7 @@ const found: string[] = [];
 let cluster: LiveCluster | undefined;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end().then(() => process.exit(130)));
 try {
-  cluster = await LiveCluster.formed({ elections: 'shipped' });
+  cluster = await LiveCluster.formed({ workers: 'auto', elections: 'shipped' });
   const next = await releases.next();
   for (let round = 1; round <= rounds; round++) await check(cluster, round, [next, undefined]);
   await check(cluster, rounds + 1, [next]);

@@ -18,6 +18,7 @@ describe('a node behind a proxy, with TLS and an audit', function () {
   before(async () => {
     const certificate = makeCertificate(bench.folder(), 'node');
     const settings = {
+      workers: 1,
       trusted_proxies: ['127.0.0.0/8'],
       listeners: [
         { address: '127.0.0.1:0', tls_disable: true },

@@ -17,7 +17,7 @@ describe('unfinished bodies at a standby', function () {
   this.timeout(scenarioMs);
 
   it('do not delay writes through it, whether from callers without a token, with an unknown token or with a valid one', () =>
-    withCluster({ elections: 'never', config }, async (cluster) => {
+    withCluster({ size: 2, workers: 1, elections: 'never', config }, async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
       const held = new HeldConnections();

@@ -32,7 +32,7 @@ describe('a key whose versions age, in a cluster', function () {
       ...{ LD_PRELOAD: fakeTime ?? '', FAKETIME_TIMESTAMP_FILE: file },
       ...{ FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' },
     };
-    return withCluster({ env: () => env, config: { workers: 1 } }, async (cluster) => {
+    return withCluster({ env: () => env, workers: 1 }, async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
       expect((await cluster.ask(standby, 'POST', key)).status).to.equal(200);

@@ -24,11 +24,11 @@ const entriesOf = (node: LiveNode, path: string): readonly Entry[] =>
     .filter(({ request }) => request.path === path);
 
 /** A long interval, so that this standby serves the request on a slow machine too. */
-const config = { audit: [{ type: 'stdout', name: 'out' }], cluster_heartbeat_interval: '10s', workers: 1 };
+const config = { audit: [{ type: 'stdout', name: 'out' }], cluster_heartbeat_interval: '10s' };
 
 describe('the audit in a cluster', function () {
   this.timeout(scenarioMs);
-  const onShared = sharedCluster({ config, elections: 'never' });
+  const onShared = sharedCluster({ workers: 1, config, elections: 'never' });
 
   it('has both entries on the node that decided, with the name of the node that received the request', () =>
     onShared(async (cluster) => {

@@ -37,7 +37,7 @@ describe('client certificates in a cluster', function () {
     (await server.log(/"address":"(https:[^"]+)","msg":"listening"/))[1] ?? '';
 
   it('log in and use bound tokens through every node and thread, before and after a change of the active node', () =>
-    withCluster({ config: { workers: 1 }, listeners: (host) => [{ address: `${host}:0`, tls }] }, async (cluster) => {
+    withCluster({ workers: 1, listeners: (host) => [{ address: `${host}:0`, tls }] }, async (cluster) => {
       const leader = await cluster.settled();
       const urls = await Promise.all(cluster.nodes.map(urlOf));
       await cluster.ask(leader, 'POST', 'transit/keys/shared');

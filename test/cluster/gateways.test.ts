@@ -61,17 +61,14 @@ describe('a cluster of nodes with a gateway each', function () {
     { program, storage = 'raft' }: Pick<ClusterOptions, 'program' | 'storage'>,
     task: (served: Served, cluster: LiveCluster) => Promise<void>,
   ) =>
-    withCluster(
-      { elections: 'never', config: { workers: 1 }, storage, ...(program !== undefined && { program }) },
-      async (cluster) => {
-        const leader = await cluster.settled();
-        for (const { server } of cluster.nodes) await server.log(/"msg":"a gateway thread listens"/);
-        await prepare(new Connection(leader.apiAddress, cluster.rootToken, { isPatient: true }));
-        for (const node of cluster.nodes) await until(`the gateway of ${node.name} answers`, () => isAnswering(node, cluster));
-        const urls = [leader, ...cluster.others(leader)].map(({ apiAddress }) => apiAddress);
-        await task({ urls, rootToken: cluster.rootToken, isPatient: true }, cluster);
-      },
-    );
+    withCluster({ elections: 'never', workers: 1, storage, ...(program !== undefined && { program }) }, async (cluster) => {
+      const leader = await cluster.settled();
+      for (const { server } of cluster.nodes) await server.log(/"msg":"a gateway thread listens"/);
+      await prepare(new Connection(leader.apiAddress, cluster.rootToken, { isPatient: true }));
+      for (const node of cluster.nodes) await until(`the gateway of ${node.name} answers`, () => isAnswering(node, cluster));
+      const urls = [leader, ...cluster.others(leader)].map(({ apiAddress }) => apiAddress);
+      await task({ urls, rootToken: cluster.rootToken, isPatient: true }, cluster);
+    });
 
   for (const { storage, rounds } of [
     { storage: 'raft', rounds: 3 },

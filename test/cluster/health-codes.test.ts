@@ -49,7 +49,7 @@ describe('health of a real cluster', function () {
     }));
 
   it('supports overrides in each state, and answers HEAD as GET', () =>
-    withCluster({ elections: 'never' }, async (cluster) => {
+    withCluster({ size: 2, elections: 'never' }, async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
       for (const { node, query, code } of [

@@ -10,7 +10,7 @@ describe('a key out of use in a cluster', function () {
   this.timeout(scenarioMs);
 
   it('is refused by every node from the moment at which a standby has answered, after a failover and after a restart', () =>
-    withCluster({ config: { workers: 1 } }, async (cluster) => {
+    withCluster({ workers: 1 }, async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
       const done = async (method: string, path: string, body?: unknown): Promise<void> => {

@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import type { LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
-import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { scenarioMs, sharedCluster, withCluster } from './harness/scenario.ts';
 import { until } from './harness/until.ts';
 
 const plaintext = Buffer.from('hello').toString('base64');
@@ -54,7 +54,7 @@ describe('the uses of keys in a cluster', function () {
 
   for (const storage of ['raft', 'etcd'] as const)
     it(`are counted on all threads of all nodes on ${storage}, and stay after a step-down and a restart of each node`, () =>
-      withCluster({ elections: 'rare', config: { workers: 1 }, storage }, async (cluster) => {
+      withCluster({ elections: 'rare', workers: 1, storage }, async (cluster) => {
         const leader = await cluster.settled();
         for (const { server } of cluster.nodes) await server.log(/"msg":"a gateway thread listens"/);
         const standby = cluster.others(leader)[0] ?? leader;
@@ -86,8 +86,10 @@ describe('the uses of keys in a cluster', function () {
         expect(usage.counting_since, 'all nodes have handed over their uses').to.equal(since);
       }));
 
+  const onShared = sharedCluster({ workers: 1 });
+
   it('of a node that is down are missing as evidence: nothing is taken away until it answers', () =>
-    withCluster({ config: { workers: 1 } }, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [through = leader, down = leader] = cluster.others(leader);
       await cluster.ask(leader, 'POST', 'transit/keys/orders', {});
@@ -122,17 +124,18 @@ describe('the uses of keys in a cluster', function () {
     }));
 
   it('are shown without those of a node that is down, which is named', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       await cluster.ask(leader, 'POST', 'transit/keys/orders', {});
       await counts(cluster);
       await encryptOnAll(cluster, 'orders', 1);
-      const [down] = cluster.others(leader);
-      await down?.kill();
+      const [down = leader] = cluster.others(leader);
+      await down.kill();
       // A node that answers late is named too.
       await until('only the node that is down is named', async () => {
         const { unanswered_nodes: unanswered } = await usageOf(cluster, leader, 'orders');
-        return String(unanswered) === down?.name;
+        return String(unanswered) === down.name;
       });
+      await down.start();
     }));
 });

@@ -8,7 +8,7 @@ describe('the limits of nodes in a cluster', function () {
   this.timeout(scenarioMs);
 
   it('count a request where it is executed, and return the refusal to its caller', () =>
-    withCluster({ elections: 'never', config: { limits: { changes: 1, waiting: 0 } } }, async (cluster) => {
+    withCluster({ size: 2, elections: 'never', config: { limits: { changes: 1, waiting: 0 } } }, async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
       const refusedBy = async (node: LiveNode): Promise<number> => {

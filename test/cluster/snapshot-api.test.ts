@@ -74,7 +74,7 @@ describe('a snapshot of a cluster', function () {
   }
 
   it('is refused before anything changes if it is not a snapshot or the caller may not restore one', () =>
-    withCluster({ elections: 'never' }, async (cluster) => {
+    withCluster({ size: 2, elections: 'never' }, async (cluster) => {
       const leader = await cluster.settled();
       await cluster.askWhenLed(leader, 'POST', 'transit/keys/k', {});
       const snapshot = await takeSnapshot(cluster, leader);

@@ -25,6 +25,7 @@ describe('a node whose machine was suspended', function () {
   const formed = async (suspended: string): Promise<LiveCluster> => {
     cluster = await LiveCluster.formed({
       env: (name) => (name === suspended ? clock.env : {}),
+      workers: 1,
       config: { raft: { election_timeout: '3s' } },
     });
     return cluster;
@@ -79,7 +80,7 @@ describe('a cluster without leader leases', function () {
   after(() => cluster?.end());
 
   it('serves reads after the active node has asked a quorum for each', async () => {
-    cluster = await LiveCluster.formed({ config: { raft: { lease: 0 } } });
+    cluster = await LiveCluster.formed({ workers: 1, config: { raft: { lease: 0 } } });
     const leader = await cluster.settled();
     for (const node of cluster.nodes) {
       const name = `transit/keys/of-${node.name}`;

@@ -15,7 +15,7 @@ describe('the audit of a node', () => {
 
   it('continues in a new file on SIGHUP, and the chain over both files is intact', async function () {
     this.timeout(processMs);
-    const { server, rootToken, auditFile } = await startAudited(bench);
+    const { server, rootToken, auditFile } = await startAudited(bench, { settings: { workers: 1 } });
     await server.call('POST', 'transit/keys/a', {}, rootToken);
     const moved = `${auditFile}.1`;
     renameSync(auditFile, moved);
@@ -57,7 +57,7 @@ describe('the audit of a node', () => {
 
   it('refuses requests that cannot be recorded, answers health, and needs no restart when a device works again', async function () {
     this.timeout(processMs);
-    const { server, rootToken, auditFile } = await startAudited(bench);
+    const { server, rootToken, auditFile } = await startAudited(bench, { settings: { workers: 1 } });
     const folder = dirname(auditFile);
     const aside = `${folder}-aside`;
     const call = (method: string, path: string, body?: unknown) => server.call(method, path, body, rootToken);

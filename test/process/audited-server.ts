@@ -47,6 +47,7 @@ export async function startAudited(
       storage: { type: 'etcd', endpoints: [etcd.endpoint], prefix: 'test' },
       cluster_addr: `127.0.0.1:${await freePort('127.0.0.1')}`,
     }),
+    workers: 0,
     ...settings,
   };
   writeFileSync(configFile, JSON.stringify(config));

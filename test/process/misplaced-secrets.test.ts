@@ -13,7 +13,7 @@ describe('a mistake with a secret in it', () => {
 
   it('is answered without repeating it, and leaves no trace of it in log, audit and metrics', async function () {
     this.timeout(processMs);
-    const { server, rootToken } = await startAudited(bench);
+    const { server, rootToken } = await startAudited(bench, { settings: { workers: 1 } });
     const watch = new SecretWatch();
     const join = { leader_api_addr: `https://user:${mark}@127.0.0.1:1` };
     const cases: readonly (readonly [line: string, body?: unknown, token?: string | null])[] = [

@@ -30,6 +30,7 @@ describe('metrics in alert rules and dashboards', function () {
     withCluster(
       {
         size: 2,
+        workers: 1,
         elections: 'never',
         config: { audit: [{ type: 'stdout', name: 'out' }] },
         env: () => ({ TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' }),

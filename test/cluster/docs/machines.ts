@@ -124,7 +124,7 @@ export class Machines {
     const script = `${mounts}\ncd /root; [ ! -e ${kept} ] || . ${kept}\n${block}\n{ export -p; declare -f; } > ${kept}`;
     const enter = ['-t', String(this.#holderPid), '--mount', '--net', '--pid', 'unshare', '--mount', 'bash', '-eo', 'pipefail'];
     const child = spawn('nsenter', [...enter, '-c', script], {
-      env: { HOME: '/root', PATH: `${join(this.#folder, 'bin')}:${process.env['PATH']}` },
+      env: { HOME: '/root', TRANSITD_WORKERS: '0', PATH: `${join(this.#folder, 'bin')}:${process.env['PATH']}` },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const texts = { stdout: '', stderr: '' };

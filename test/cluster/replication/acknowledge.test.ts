@@ -18,7 +18,7 @@ describe('a primary whose secondary acknowledges key material', function () {
   });
 
   it('uses no version on any node that the secondary lacks, and loses none that was used', async () => {
-    const east = await LiveCluster.formed({ size: 2, links: 'direct', elections: 'never', config: { workers: 1 } });
+    const east = await LiveCluster.formed({ size: 2, links: 'direct', elections: 'never', workers: 1 });
     clusters.push(east);
     const address = `127.0.0.1:${await freePort('127.0.0.1')}`;
     const west = await LiveCluster.formed({ size: 1, config: { cluster_addr: address, cluster_listen: address } });

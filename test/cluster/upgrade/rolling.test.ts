@@ -21,7 +21,7 @@ describe('an upgrade', function () {
   after(() => releases.remove());
 
   it('rolls forward, back and forward again under load, and raises the level', () =>
-    withCluster({ elections: 'shipped' }, async (cluster) => {
+    withCluster({ workers: 'auto', elections: 'shipped' }, async (cluster) => {
       const [next, later] = [await releases.next(), await releases.later()];
       const [one, two, three] = [cluster.node(1), cluster.node(2), cluster.node(3)];
       const present = (await levelsOf(cluster, one)).level;
