@@ -12,11 +12,10 @@ RUN ${INSTALL}
 # The root of the data volume belongs to the only user that may read it. The node creates its own folder in it.
 RUN install -d -m 0700 -o 65532 -g 65532 /var/lib/transitd
 # Compiles the sources, and the libraries that load on demand, into Node's cache, as the user
-# that will run them. That user can read the image, not change it. Node has a cache for each set of V8's flags:
-# the flag here is the one that transitd.mjs sets.
+# that will run them. That user can read the image, not change it.
 RUN install -d -o 65532 node_modules/.cache/transitd
 USER 65532:65532
-RUN NODE_COMPILE_CACHE=/opt/transitd/node_modules/.cache/transitd node --heap-growing-percent=100 --input-type=module \
+RUN NODE_COMPILE_CACHE=/opt/transitd/node_modules/.cache/transitd node --input-type=module \
   -e "const names = ['server/src/run-server', 'server/src/dev', 'cli/src/commands/healthcheck', 'cli/src/local/healthcheck', \
         'cluster/src/membership/reflect-metadata', 'server/src/tracing/otel-tracer', 'server/src/tracing/otlp-exporter', \
         'storage-etcd/src/client/connect-etcd']; \

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import module from 'node:module';
 import { join } from 'node:path';
-import v8 from 'node:v8';
 
 // Every version of Node can run this file. A version that is too old prints one clear sentence here; TypeScript sources would fail with a
 // confusing syntax error.
@@ -20,9 +19,6 @@ if (major < 24 || (major === 24 && minor < 21)) {
 // Cryptography, the file system and the storage share libuv's pool, with all gateway threads. Cryptography uses at most half of 32 threads
 // (native-signature.ts), so that the log is synced at once. The pool reads its size when it is first used.
 process.env.UV_THREADPOOL_SIZE ??= '32';
-// V8 collects all of a heap when it is twice as large as after the last such collection, instead of up to four times (README.md).
-// The Dockerfiles compile the sources with the same flag.
-v8.setFlagsFromString('--heap-growing-percent=100');
 process.umask(0o077);
 // The sources are compiled once, not at every start (README.md). If the process cannot write to this folder, nothing is stored.
 module.enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/transitd'));

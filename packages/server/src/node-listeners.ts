@@ -14,6 +14,7 @@ import { RepeatingTask } from '@transitd/event-loop';
 import type { Connections } from '@transitd/http';
 import { gatewayCount, type Node } from '@transitd/node';
 import { Gateways } from './gateways/gateways.ts';
+import type { HeapGrowth } from './gateways/heap-growth.ts';
 import type { GatewayListener } from './gateways/messages.ts';
 import type { NodeLimits } from './gateways/node-limits.ts';
 import { PassedRequests } from './gateways/passed-requests.ts';
@@ -37,6 +38,7 @@ export interface NodeListenersParts extends Pick<RouterOptions, 'limits' | 'log'
   readonly connections: Connections;
   /** The limits of all threads. */
   readonly nodeLimits: NodeLimits;
+  readonly heapGrowth: HeapGrowth;
   /** Whether to open nothing further. */
   readonly isStopRequested: () => boolean;
   /** A listener for clients is open. @param address - its URL */
@@ -152,7 +154,7 @@ export class NodeListeners {
   }
 
   async #startGateways(open: readonly OpenListener[]): Promise<void> {
-    const { config, nodeLimits: limits, metrics, audit, log, node } = this.#parts;
+    const { config, nodeLimits: limits, metrics, audit, log, node, heapGrowth } = this.#parts;
     const { gateways: host } = node;
     const passed = new PassedRequests(
       config.data_dir,
@@ -163,7 +165,19 @@ export class NodeListeners {
     const listeners = open.map(({ config, tls, bound }) => ({ config, tls, bound }));
     const count = gatewayCount(config);
     const { usage } = node;
-    const gateways = new Gateways({ config, limits, main: passed.address, listeners, metrics, audit, log, host, usage, count });
+    const gateways = new Gateways({
+      config,
+      limits,
+      main: passed.address,
+      listeners,
+      metrics,
+      audit,
+      log,
+      host,
+      usage,
+      count,
+      heapGrowth,
+    });
     this.#gateways = gateways;
     usage.followThreads(() => gateways.report(usesMsMax));
     gateways.start();

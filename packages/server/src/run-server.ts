@@ -9,6 +9,7 @@ import { exitCode, type Logger, reasonOf, StartError, version, warnOfCoreDumps }
 import { armFailpoints, StoreError } from '@transitd/storage-fsm';
 import { type DevNode, printWelcome } from './dev.ts';
 import { openOrExitCode, stopOnFault } from './faults.ts';
+import { HeapGrowth } from './gateways/heap-growth.ts';
 import { type NodeLimits, nodeLimits, threadLimits, unreadBytesMax } from './gateways/node-limits.ts';
 import { added, loadOf } from './gateways/thread-load.ts';
 import { NodeLog } from './log.ts';
@@ -78,6 +79,7 @@ async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog)
   if (typeof opened === 'number') return opened;
   const node = opened;
   running.node = node;
+  const heapGrowth = new HeapGrowth();
   const listeners = new NodeListeners({
     ...limits,
     config,
@@ -87,6 +89,7 @@ async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog)
     tracer,
     routes,
     audit,
+    heapGrowth,
     isStopRequested: () => stop.isRequested,
     onListening: (address) => {
       if (dev !== undefined && !stop.isRequested) printWelcome({ address, ...dev, config });
@@ -96,6 +99,7 @@ async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog)
   try {
     if (dev !== undefined) await Promise.race([stop.requested, makeReady(node, dev)]);
     await listeners.open();
+    heapGrowth.threadLoaded();
     if (!stop.isRequested)
       log.info({ version, node: config.node_id, initialized: node.initialized, sealed: node.services === undefined }, 'started');
     return await stop.requested;

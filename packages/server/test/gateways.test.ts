@@ -185,12 +185,14 @@ describe('a gateway thread that ends', () => {
   ] as const)
     it(title, async () => {
       const lost: unknown[] = [];
+      let loading = 0;
       const { promise: ended, resolve: ends } = Promise.withResolvers<void>();
       const parts = {
         ...{ config: {}, limits: limitsOf({}, 1), main: {}, count: 1, listeners: [], audit: undefined, metrics: {} },
         host: { memory: {}, attach: () => undefined, detach: ends, lagging: () => [] },
         usage: { addFromThread: (...uses: unknown[]) => void lost.push(uses) },
         log: { info: () => undefined, error: () => undefined },
+        heapGrowth: { threadLoads: () => void loading++, threadLoaded: () => void loading-- },
         script: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
       };
       const gateways = new Gateways(parts as unknown as GatewaysParts);
@@ -198,6 +200,7 @@ describe('a gateway thread that ends', () => {
       await ended;
       await gateways.stop();
       expect(lost).to.deep.equal(hasLost ? [[[], { hasLost: true }]] : []);
+      expect(loading).to.equal(0);
     });
 });
 

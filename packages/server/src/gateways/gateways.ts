@@ -4,6 +4,7 @@ import type { AuditDevices } from '@transitd/audit';
 import type { GatewayHost, UsageLedger } from '@transitd/node';
 import { endProcess, exitCode, type Logger, reasonOf } from '@transitd/process';
 import { GatewayWorker, type GatewayWorkerParts } from './gateway-worker.ts';
+import type { HeapGrowth } from './heap-growth.ts';
 import type { FromGateway, GatewayData, GatewayListener, ToGateway } from './messages.ts';
 import { clearRow } from './node-limits.ts';
 import type { ThreadLoad } from './thread-load.ts';
@@ -31,11 +32,13 @@ export interface GatewaysParts extends Omit<GatewayData, 'memory' | 'row' | 'lis
   readonly metrics: Pick<RequestMetrics, 'requestMs' | 'route' | 'responded'>;
   readonly audit: AuditDevices | undefined;
   readonly log: Logger;
+  readonly heapGrowth: HeapGrowth;
 }
 
 interface Gateway {
   readonly worker: GatewayWorker;
   readonly startedMs: number;
+  isLoading: boolean;
   /** It may have counted uses of keys since its last report: it serves. */
   mayCount: boolean;
 }
@@ -121,7 +124,8 @@ export class Gateways {
   }
 
   #spawn(row: number): void {
-    const { config, limits, main, host, script } = this.#parts;
+    const { config, limits, main, host, script, heapGrowth } = this.#parts;
+    heapGrowth.threadLoads();
     const data: GatewayData = { config, limits, main, memory: host.memory, row, listeners: this.#listeners };
     const worker = new GatewayWorker({
       data,
@@ -130,7 +134,12 @@ export class Gateways {
       onStuck: () => this.#stuck(row),
       ...(script !== undefined && { script }),
     });
-    this.#rows.set(row, { worker, startedMs: performance.now(), mayCount: false });
+    this.#rows.set(row, { worker, startedMs: performance.now(), isLoading: true, mayCount: false });
+  }
+
+  #loaded(gateway: Gateway): void {
+    if (gateway.isLoading) this.#parts.heapGrowth.threadLoaded();
+    gateway.isLoading = false;
   }
 
   /** A thread that does not end may hold keys, so the process must end. If it is stopping, it first finishes what its node has to do. */
@@ -147,6 +156,7 @@ export class Gateways {
   #ended(row: number, error: Error | undefined): void {
     const { host, limits, log, usage } = this.#parts;
     const gateway = this.#rows.get(row);
+    if (gateway !== undefined) this.#loaded(gateway);
     if (gateway?.mayCount === true) usage.addFromThread([], { hasLost: true });
     host.detach(row);
     clearRow(limits, row);
@@ -173,6 +183,7 @@ export class Gateways {
     switch (message.kind) {
       case 'listening':
         log.info({ gateway: row + 1 }, 'a gateway thread listens');
+        this.#loaded(gateway);
         gateway.mayCount = true;
         host.attach(row, gateway.worker); // not earlier, because a thread that is still starting cannot drain
         break;
