@@ -90,7 +90,7 @@ async function run(): Promise<number> {
   const tokens = await TokenWorkload.start(cluster, { seed });
   const endMs = performance.now() + minutes * 60_000;
   for (let epoch = 1; performance.now() < endMs; epoch++) {
-    const workload = await Workload.start(cluster, { clients, seed: seed + epoch, label: `e${epoch}-` });
+    const workload = await Workload.start(cluster, { clients, pauseMs: 10, seed: seed + epoch, label: `e${epoch}-` });
     const until = Math.min(endMs, performance.now() + epochMs);
     while (performance.now() < until) await play(rounds.next().value, workload);
     await cluster.settled();

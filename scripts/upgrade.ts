@@ -39,7 +39,7 @@ process.exit(found.length > 0 ? 1 : 0);
 
 /** Rolls the cluster to these releases under a new load, and checks its histories. */
 async function check(on: LiveCluster, round: number, programs: readonly (string | undefined)[]): Promise<void> {
-  const workload = await Workload.start(on, { clients, label: `r${round}x` });
+  const workload = await Workload.start(on, { clients, pauseMs: 10, label: `r${round}x` });
   for (const program of programs) await roll(on, workload, program);
   await workload.stop();
   const faults = [...unexplained(workload), ...(await losses(on, workload))];

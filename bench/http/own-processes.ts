@@ -5,9 +5,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../../test/cluster/harness/until.ts';
+import { entry } from '../../test/process/live-server.ts';
 import { ApiServer } from './api-server.ts';
 
-const checkout = join(import.meta.dirname, '../..');
 const listening = /"address":"(https?:[^"]+)","msg":"listening"/;
 
 export class OwnProcesses {
@@ -36,10 +36,10 @@ export class OwnProcesses {
   }
 
   /** Starts one node with the same Node options as `npm start`, and waits until it listens. */
-  async startNode(command: readonly string[], environment: NodeJS.ProcessEnv = {}, from = checkout): Promise<StartedNode> {
-    const entry = join(from, 'packages/server/transitd.mjs');
+  async startNode(command: readonly string[], environment: NodeJS.ProcessEnv = {}, from?: string): Promise<StartedNode> {
+    const program = from === undefined ? entry : join(from, 'packages/server/transitd.mjs');
     const options = ['--disable-sigusr1', '--max-semi-space-size=8'];
-    const child = spawn(process.execPath, [...options, entry, 'server', ...command], {
+    const child = spawn(process.execPath, [...options, program, 'server', ...command], {
       env: { ...withoutSettings(process.env), TRANSITD_LOG_FORMAT: 'json', TRANSITD_LOG_LEVEL: 'info', ...environment },
       stdio: ['ignore', 'ignore', 'pipe'],
     });

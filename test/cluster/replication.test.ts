@@ -1,4 +1,5 @@
 // A primary cluster is lost under load, and its secondary takes over.
+import { setTimeout as delay } from 'node:timers/promises';
 import { indexIn } from '@transitd/http';
 import { expect } from 'chai';
 import { LiveCluster } from './harness/live-cluster.ts';
@@ -35,6 +36,9 @@ async function restore({ apiAddress }: LiveNode, token: string, body: ArrayBuffe
   return `${response.status} ${await response.text()}`;
 }
 
+/** Leaves the processors to the nodes. */
+const writePauseMs = 20;
+
 /** Creates keys one after another until the cluster no longer answers. */
 class Load {
   readonly acknowledged: { readonly name: string; readonly index: number }[] = [];
@@ -57,6 +61,7 @@ class Load {
         const { status, headers } = await cluster.ask(node, 'POST', `transit/keys/${name}`, {});
         const index = indexIn(headers.get('x-service-index') ?? undefined)?.index;
         if (status < 300 && index !== undefined) this.acknowledged.push({ name, index });
+        await delay(writePauseMs);
       } catch {
         return;
       }

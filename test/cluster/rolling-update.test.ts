@@ -16,6 +16,8 @@ const preStopMs = Number(lifecycle.preStop.exec.command[1]) * 1000;
 const graceMs = spec.terminationGracePeriodSeconds * 1000 - preStopMs;
 /** The preStop is shorter than in the manifests. The node does not notice the preStop, so its length does not matter. */
 const playedPreStopMs = 300;
+/** Pause between two writes: leaves the processors to the nodes. */
+const writePauseMs = 20;
 /** So long that a leader that ended without a transfer would be missed, however much the machine stalls. */
 const electionTimeoutS = 60;
 /**
@@ -84,6 +86,7 @@ class Writer {
       await until(`key k${this.written} is created`, () => this.#create());
       this.slowestMs = Math.max(this.slowestMs, performance.now() - begunMs);
       this.written += 1;
+      await pause(writePauseMs);
     }
   }
 

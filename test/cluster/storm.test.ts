@@ -15,7 +15,7 @@ describe('a storm of faults', function () {
   for (const who of ['the active node', 'a standby'] as const) {
     it(`at ${who} loses no acknowledged write, and leaves linearizable histories`, () =>
       withCluster({ config }, async (cluster) => {
-        const workload = await Workload.start(cluster, { clients: 6, seed: 7 });
+        const workload = await Workload.start(cluster, { clients: 6, pauseMs: 10, seed: 7 });
         for (const { strike, mend } of faults) {
           const leader = await cluster.settled();
           const victim = who === 'the active node' ? leader : (cluster.others(leader)[0] ?? leader);

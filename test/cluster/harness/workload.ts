@@ -14,6 +14,8 @@ export interface WorkloadOptions {
   readonly settings?: number;
   readonly counters?: number;
   readonly seed?: number;
+  /** Pause of a client after each call, by default `pauseMs`. */
+  readonly pauseMs?: number;
   /** Part of the name of every key, so that several workloads can use one cluster; lower-case letters and digits. */
   readonly label?: string;
 }
@@ -33,10 +35,11 @@ export interface Encrypted {
 
 /** The shortest period that the service accepts; a setting is this plus a number that no other call uses. */
 const periodMin = 3_600;
-/** Pause of a client after each call: it leaves CPU to the nodes, so that a fault takes the time of its timers and not longer. */
-const pauseMs = 10;
-/** Pause after a refusal: shorter than Retry-After. */
-const refusedPauseMs = 20;
+/**
+ * Pause of a client after each call, also after a refusal. It leaves the processors to the nodes and to other suites, so that a fault takes
+ * the time of its timers and not longer.
+ */
+const pauseMs = 50;
 const callMs = 15_000;
 const indexHeader = 'X-Service-Index';
 
@@ -60,10 +63,13 @@ export class Workload {
   #stopping = false;
   #clients: Promise<unknown> = Promise.resolve();
 
-  private constructor(cluster: LiveCluster, { clients = 8, settings = 12, counters = 6, seed = 1, label = '' }: WorkloadOptions) {
+  private constructor(
+    cluster: LiveCluster,
+    { clients = 8, settings = 12, counters = 6, seed = 1, label = '', ...more }: WorkloadOptions,
+  ) {
     this.#cluster = cluster;
     this.#random = new SimRandom(seed);
-    this.#options = { clients, settings, counters, label };
+    this.#options = { clients, settings, counters, label, pauseMs, ...more };
   }
 
   /** Creates the counters and starts the clients. */
@@ -124,13 +130,12 @@ export class Workload {
     const { nodes } = this.#cluster;
     const node = this.#cluster.node(1 + (number % nodes.length));
     while (!this.#stopping) {
-      const done = await this.#step(node);
-      await delay(done ? pauseMs : refusedPauseMs);
+      await this.#step(node);
+      await delay(this.#options.pauseMs);
     }
   }
 
-  /** Returns true on success, or if there was nothing to do. */
-  #step(node: LiveNode): Promise<boolean> {
+  #step(node: LiveNode): Promise<void> {
     const setting = this.#name('setting', this.#random.below(this.#options.settings));
     const counter = this.#name('counter', this.#random.below(this.#options.counters));
     const dice = this.#random.below(100);
@@ -145,16 +150,15 @@ export class Workload {
   }
 
   /** Creates a key that no other client uses: once acknowledged, it must exist for the rest of the run, also for readers elsewhere. */
-  async #createNew(node: LiveNode): Promise<boolean> {
+  async #createNew(node: LiveNode): Promise<void> {
     this.#serial += 1;
     const key = this.#name('new', this.#serial);
     const begunMs = performance.now();
     const outcome = await this.#ask(node, 'POST', `transit/keys/${key}`, {});
-    if (outcome.kind !== 'done') return false;
+    if (outcome.kind !== 'done') return;
     this.created.add(key);
     this.#acknowledge(node, begunMs);
     await this.#readElsewhere(node, key, outcome.answer.headers.get(indexHeader) ?? '');
-    return true;
   }
 
   /** Reads a new key through another node, with the index of its creation. */
@@ -170,40 +174,36 @@ export class Workload {
       this.stale.push(`${reader.name} did not find ${key} of ${writer.name} at ${index}`);
   }
 
-  async #write(node: LiveNode, key: string, kind: KeyKind, asked: Asked): Promise<boolean> {
+  async #write(node: LiveNode, key: string, kind: KeyKind, asked: Asked): Promise<void> {
     const call = this.history.begin(key, kind, asked, node.name);
     const begunMs = performance.now();
     const outcome = await this.#ask(node, ...requestOf(key, asked));
-    if (outcome.kind === 'unknown') return false;
+    if (outcome.kind === 'unknown') return;
     const value = valueAfter(kind, asked, outcome);
     if (value === undefined) this.history.refused(call);
     else this.history.returned(call, value);
-    if (outcome.kind !== 'done') return value !== undefined;
-    this.#acknowledge(node, begunMs);
-    return true;
+    if (outcome.kind === 'done') this.#acknowledge(node, begunMs);
   }
 
   /** Sends a change without effect. Only the active node answers it, whichever node receives it, so it is a read that is never stale. */
-  async #read(node: LiveNode, key: string, kind: KeyKind): Promise<boolean> {
+  async #read(node: LiveNode, key: string, kind: KeyKind): Promise<void> {
     const call = this.history.begin(key, kind, { kind: 'read' }, node.name);
     const outcome = await this.#ask(node, 'POST', `transit/keys/${key}/config`, {});
     const value = outcome.kind === 'unknown' ? undefined : valueAfter(kind, { kind: 'read' }, outcome);
     if (value === undefined) this.history.refused(call);
     else this.history.returned(call, value);
-    return value !== undefined;
   }
 
   /** Standbys answer this themselves, but never with a version older than an acknowledged rotation. */
-  async #encrypt(node: LiveNode, key: string): Promise<boolean> {
+  async #encrypt(node: LiveNode, key: string): Promise<void> {
     this.#serial += 1;
     const plaintext = base64(planted(`text ${this.#serial}`));
     const floor = this.history.floor(key);
     const outcome = await this.#ask(node, 'POST', `transit/encrypt/${key}`, { plaintext });
-    if (outcome.kind !== 'done') return false;
+    if (outcome.kind !== 'done') return;
     const version = Number(outcome.answer.at('data.key_version'));
     if (!(version >= floor)) this.stale.push(`${node.name} encrypted with version ${version} of ${key} after ${floor}`);
     this.encrypted.push({ key, ciphertext: outcome.answer.string('data.ciphertext'), plaintext });
-    return true;
   }
 
   async #ask(node: LiveNode, method: string, path: string, body?: unknown): Promise<Outcome> {
