@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isFree } from '../test/cluster/harness/free-port.ts';
 import { LinkProxy } from '../test/cluster/harness/link-proxy.ts';
+import { entry } from '../test/process/live-server.ts';
 import { DevNode, sourceOf } from './cluster/dev-node.ts';
 import { Load } from './cluster/load.ts';
 import { readKeys, Screen } from './cluster/terminal.ts';
@@ -28,7 +29,6 @@ const data = join(folder, 'cluster');
 const secrets = join(folder, 'dev-cluster');
 const sealKeyFile = join(secrets, 'seal.key');
 const tokenFile = join(secrets, 'root-token');
-const server = join(import.meta.dirname, '../packages/server/transitd.mjs');
 /** A cluster port behind a proxy needs a loopback address of its own for each node, which only Linux has without setup. */
 const withProxies = values.load && process.platform === 'linux';
 
@@ -39,7 +39,7 @@ const nodes: readonly DevNode[] = [36, 33, 35].map((color, i) => {
     name,
     address: `http://127.0.0.1:${firstPort + 10 * i}`,
     color: process.stdout.isTTY ? color : undefined,
-    command: [server, 'server', '--config', configOf(name)],
+    command: [entry, 'server', '--config', configOf(name)],
     print: (line) => screen.print(line),
     onFailed: () => void stop(1),
   });
