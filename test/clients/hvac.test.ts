@@ -18,7 +18,7 @@ describe('hvac', () => {
 
   it(`${version} performs the usual operations of services`, async function () {
     this.timeout(600_000);
-    const python = await pythonWith([`hvac==${version}`], bench.folder());
+    const python = await pythonWith([`hvac==${version}`]);
     if (python === undefined) return this.skip();
     const server = await bench.start({ dataDir: bench.folder() });
     const { code, stdout, stderr } = await run(python, [script, server.url], {
@@ -95,7 +95,7 @@ describe('hvac', () => {
 
   it(`${version} logs in with the identities that workloads have`, async function () {
     this.timeout(600_000);
-    const python = await pythonWith([`hvac==${version}`], bench.folder());
+    const python = await pythonWith([`hvac==${version}`]);
     if (python === undefined) return this.skip();
     const { node, workload, close } = await startWorkloadNode(bench);
     const settings = JSON.stringify({ token: node.rootToken, ...workload });

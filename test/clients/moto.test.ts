@@ -1,6 +1,6 @@
 // @live
 // The awskms seal against moto, which has the requests of AWS KMS and STS. It checks neither signatures, tokens nor the key of a
-// decryption: the mock of the package does. It is installed from the Python registry into its own folder.
+// decryption: the mock of the package does. It is installed from the Python registry.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -33,7 +33,7 @@ describe('moto', () => {
 
   it('encrypts, decrypts and draws random bytes for the awskms seal, also in roles that it assumes', async function () {
     this.timeout(600_000);
-    const python = await pythonWith(packages, bench.folder());
+    const python = await pythonWith(packages);
     if (python === undefined) return this.skip();
     const port = await freePort('127.0.0.1');
     const address = `http://127.0.0.1:${port}`;

@@ -51,7 +51,7 @@ describe(page, function () {
   });
 
   it('encrypts and decrypts in Python', async function () {
-    const python = await pythonWith(['hvac==2.4.0'], bench.folder());
+    const python = await pythonWith(['hvac==2.4.0']);
     if (python === undefined) return this.skip();
     expectText(await run(python, [written('example.py', 'python')], { env: env() }));
   });

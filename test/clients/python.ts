@@ -1,5 +1,7 @@
-// Installs programs from the Python registry, into one folder for each test.
+// Installs programs from the Python registry: each list of packages once, for all tests and later runs.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { root } from '../process/live-server.ts';
 import { run } from './run.ts';
 
 /**
@@ -7,12 +9,16 @@ import { run } from './run.ts';
  * @param packages - pinned: `hvac==2.4.0`
  * @throws Error with that reason, if `CI` is set
  */
-export async function pythonWith(packages: readonly string[], folder: string): Promise<string | undefined> {
-  const environment = join(folder, 'venv');
+export async function pythonWith(packages: readonly string[]): Promise<string | undefined> {
+  const environment = join(root, 'node_modules/.cache/transitd-clients', packages.join('+'));
   const python = join(environment, 'bin/python');
-  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--retries', '1', ...packages];
+  const stamp = join(environment, 'installed');
+  const { stdout: version } = await run('python3', ['--version']);
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === version) return python;
+  // Few of the modules are imported, so most would be compiled for nothing.
+  const pip = ['-m', 'pip', 'install', '--quiet', '--no-compile', '--disable-pip-version-check', '--retries', '1', ...packages];
   for (const [command, args] of [
-    ['python3', ['-m', 'venv', environment]],
+    ['python3', ['-m', 'venv', '--clear', environment]],
     [python, pip],
   ] as const) {
     const { code, stderr } = await run(command, args);
@@ -22,5 +28,6 @@ export async function pythonWith(packages: readonly string[], folder: string): P
     console.log(`      skipped: ${reason}`);
     return undefined;
   }
+  writeFileSync(stamp, version);
   return python;
 }

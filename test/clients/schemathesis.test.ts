@@ -2,7 +2,7 @@
 // schemathesis generates requests from the OpenAPI document and checks the responses of a live node. It accepts no 500, and only the
 // statuses, content types and bodies that the document describes.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { clusterKeyPem, StubApiServer, serveReviews, tokenOf } from '../../packages/api/test/auth/stub-api-server.ts';
 import { makeCertificate } from '../../packages/process/test/certificate.ts';
@@ -177,7 +177,7 @@ describe('the OpenAPI document', () => {
   it('is valid OpenAPI 3.1, and a live node behaves as it says', async function () {
     this.timeout(1_200_000);
     const folder = bench.folder();
-    const python = await pythonWith(versions, folder);
+    const python = await pythonWith(versions);
     if (python === undefined) return this.skip();
     const env = { TRANSITD_CLUSTER_ADDR: `127.0.0.1:${await freePort('127.0.0.1')}` };
     const { server, rootToken } = await startAudited(bench, { env });
@@ -205,7 +205,7 @@ describe('the OpenAPI document', () => {
     console.log(`      seed ${seed}, ${examplesMax} examples at most for each of ${operations.length} operations`);
     // Sends one request at a time: if two requests change a record at once, one of them gets 503.
     const { code, stdout, stderr } = await run(
-      join(folder, 'venv/bin/schemathesis'),
+      join(dirname(python), 'schemathesis'),
       [
         ...['run', 'prepared.json', '--url', `${server.url}/v1`, '--header', `X-Service-Token: ${rootToken}`],
         ...['--checks', checks.join(), '--phases', 'examples,coverage,fuzzing', '--max-examples', String(examplesMax)],
