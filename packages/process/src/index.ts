@@ -27,5 +27,6 @@ export { requireOwner, requireOwnerOnly } from './owner-only.ts';
 export { isPublicAddress } from './public-address.ts';
 export { reasonOf } from './reason.ts';
 export { readNamedFile, readRegularFile, readSecretFile } from './regular-file.ts';
+export { release } from './release.ts';
 export type { Span, SpanName, TraceHeaders, Tracer } from './tracing.ts';
 export { version } from './version.ts';

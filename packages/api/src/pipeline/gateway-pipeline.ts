@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuditWriter, Exchange } from '@transitd/audit';
 import { isStreamed, type Reply, sendReply, tokenOf } from '@transitd/http';
 import type { Services } from '@transitd/node';
+import { release } from '@transitd/process';
 import type { GuardedOperation } from '../operation/operation.ts';
 import { isOrdinary } from '../operation/rights.ts';
 import { exchangeOf } from './audit-recording.ts';
@@ -81,6 +82,7 @@ export class GatewayPipeline {
     if (reply !== undefined && sends(res, reply, address)) {
       answered(request.operation.name, performance.now() - begunMs, reply.status);
       reply.onSent?.();
+      if (progress.bytes !== undefined) release(progress.bytes);
     } else if (progress.isReadingBody) res.destroy();
     else if (!res.destroyed) pass(req, res, progress.bytes);
     limits.bodies.answered(res);

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { notExecutedHeader } from '@transitd/cluster';
 import { pathDisabled, type Reply, RequestError, tokenOf, unavailable, wrapTtlOf } from '@transitd/http';
-import { callerGroup, type Span } from '@transitd/process';
+import { callerGroup, release, type Span } from '@transitd/process';
 import { InvariantViolation } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { type GuardedOperation, type OpenOperation, whereOf } from '../operation/operation.ts';
@@ -167,8 +167,10 @@ export class Pipeline {
       } catch (error) {
         outcome = outcomeOf(error, { changes: where === 'leader' || operation.mayWrite === true });
       }
-      const response = stages.respond(complete, outcome, this.#options);
-      return response instanceof Promise ? await response : response;
+      const responding = stages.respond(complete, outcome, this.#options);
+      const response = responding instanceof Promise ? await responding : responding;
+      if (response.kind === 'replied' && complete.bytes !== undefined) release(complete.bytes); // only other outcomes are decided again
+      return response;
     } finally {
       place[Symbol.dispose]();
     }

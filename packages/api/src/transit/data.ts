@@ -4,6 +4,7 @@ import {
   datakeysMax,
   defaultHash,
   defaultKeyType,
+  type EncryptResult,
   hashOf,
   isKeyName,
   keyTypeNames,
@@ -16,11 +17,14 @@ import type { Params, Route } from '../operation/operation.ts';
 import { itemFields } from './data-fields.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from './random-and-hash.ts';
 import { cmac, hmac, sign, verify } from './signing.ts';
-import { type DataRoute, dataOperation } from './transit-operation.ts';
+import { type DataRoute, dataOperation, type Members } from './transit-operation.ts';
 
-/** The string needs no JSON escaping: a ciphertext contains only ASCII characters that JSON does not escape. */
-const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: string; readonly keyVersion: number }): string =>
-  `"ciphertext":"${ciphertext}","key_version":${keyVersion}`;
+/** A ciphertext needs no JSON escaping: it contains only ASCII characters that JSON does not escape. */
+const ciphertextJson = ({ parts: [head, base64], keyVersion }: EncryptResult): Members => [
+  `"ciphertext":"${head}`,
+  base64,
+  `","key_version":${keyVersion}`,
+];
 
 const ciphertextAnswer = object({ ciphertext: string, key_version: integer });
 const { plaintext, ciphertext, context, associated_data, nonce, key_version, reference } = itemFields;
@@ -66,7 +70,7 @@ const decrypt = dataOperation({
   answers: oneOrBatch(object({ plaintext: string })),
   capability: 'update',
   execute: (engine, request, { keyName, tally }) => engine.ciphertexts.decrypt(keyName, request, tally),
-  render: ({ plaintext }) => `"plaintext":"${plaintext}"`,
+  render: ({ plaintext }) => ['"plaintext":"', plaintext, '"'],
   failedItem: '"plaintext":"",',
 });
 
@@ -123,7 +127,7 @@ const datakey = dataOperation({
   capability: 'update',
   execute: (engine, request, { keyName, tally }) =>
     engine.ciphertexts.datakey(keyName, { ...request, kind: request.type ?? '' }, tally),
-  render: (result) => ciphertextJson(result) + plaintextJson(result),
+  render: (result) => `"ciphertext":"${result.ciphertext}","key_version":${result.keyVersion}${plaintextJson(result)}`,
 });
 
 const datakeys = dataOperation({

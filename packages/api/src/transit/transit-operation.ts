@@ -58,7 +58,7 @@ async function batchReply<R extends object>(
       items = [];
       if (slice.isOver) await slice.next();
     }
-    const members = isFailure(result) ? `${failedItem}"error":${JSON.stringify(result.error)}` : render(result, true);
+    const members = isFailure(result) ? `${failedItem}"error":${JSON.stringify(result.error)}` : textOf(render(result, true));
     items.push(`{${members},"reference":${result.reference === '' ? '""' : JSON.stringify(result.reference)}}`);
   }
   const override = partialFailureStatus(requestedStatus);
@@ -67,6 +67,21 @@ async function batchReply<R extends object>(
   const rest = `${items.join()}]}`;
   const data = new Rendered(pieces.length === 0 ? batchBegin + rest : [...pieces, Buffer.from(rest)]);
   return { ...dataReply(data, all), status };
+}
+
+/** Members as JSON text, or as three parts of it, of which the second may be long. All are ASCII. */
+export type Members = string | readonly [before: string, text: string, after: string];
+
+const textOf = (members: Members): string => (typeof members === 'string' ? members : members[0] + members[1] + members[2]);
+
+/** Texts from this length are sent without joining them with the rest of the response. */
+const longTextChars = 64 * 1024;
+
+/** Returns the data of a response with one result. */
+function renderedMembers(members: Members): Rendered {
+  if (typeof members === 'string' || members[1].length < longTextChars) return new Rendered(`{${textOf(members)}}`);
+  const [before, text, after] = members;
+  return new Rendered([`{${before}`, text, `${after}}`]);
 }
 
 const batchBegin = '{"batch_results":[';
@@ -124,8 +139,8 @@ interface DataOperation<S extends DataSchema, R extends object> extends Omit<Ope
   /** Maps path parameters to fields, if their meaning depends on their value. */
   pathFields?(params: Params): Readonly<Record<string, string>>;
   execute(engine: TransitEngine, request: DataRequest<S>, caller: Caller): Promise<R | BatchReply<R>>;
-  /** Returns the members of one result as JSON text. In a batch some members have a different name. */
-  render(result: R, inBatch: boolean): string;
+  /** Returns the members of one result. In a batch some members have a different name. */
+  render(result: R, inBatch: boolean): Members;
   /** Members next to `error` in a failed item, as JSON text. */
   readonly failedItem?: string;
   /** Returns the kind of what the request verifies; some fields have no effect on it. */
@@ -196,7 +211,7 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
         all.push(...withoutEffect(ofOtherKeys, 'on this key'));
       }
       if ('outcome' in reply) return { ...(await batchReply(data, reply, partialFailureStatus, all)), onSent };
-      const rendered = new Rendered(`{${data.render(reply, false)}}`);
+      const rendered = renderedMembers(data.render(reply, false));
       return { ...dataReply(rendered, [...all, ...(data.warnings?.(reply) ?? [])]), onSent };
     } catch (error) {
       throw withWarnings(error, all);

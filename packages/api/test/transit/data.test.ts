@@ -1,7 +1,7 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { initialAccess, openAccess, type Principal } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
-import { type Body, bodyText, encode, parsePath, type Reply } from '@transitd/http';
+import { type Body, bodyText, encode, joined, parsePath, type Reply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { systemClock } from '@transitd/process';
 import { memoryStore } from '@transitd/storage-fsm';
@@ -86,6 +86,23 @@ describe('routes of operations on data', () => {
       expect(found?.params).to.deep.equal({ mount: 'mnt', ...params });
     });
   }
+
+  for (const bytes of [1, 49_000, 49_200, 2_000_000])
+    it(`answer the same whether or not a text of ${bytes} bytes is sent in parts`, async () => {
+      const { post } = await setup();
+      const plaintext = randomBytes(bytes).toString('base64');
+      const whole = /^{"ciphertext":"svc:v2:[A-Za-z0-9+/]+={0,2}","key_version":2}$/;
+      const [encrypted, unknown] = [await post('encrypt/k', { plaintext }), await post('encrypt/k', { plaintext, other: 'é' })];
+      for (const reply of [encrypted, unknown, await post('rewrap/k', dataOf(encrypted) as Body)]) {
+        const { ciphertext } = dataOf(reply);
+        expect(whole.test(JSON.stringify(dataOf(reply)))).to.equal(true);
+        const { body } = encode(await post('decrypt/k', { ciphertext: String(ciphertext) }));
+        expect(typeof body).to.equal(bytes < 49_152 ? 'string' : 'object');
+        expect(JSON.parse(joined(body ?? '')).data).to.deep.equal({ plaintext });
+        const inBatch = await post('decrypt/k', { batch_input: [{ ciphertext: String(ciphertext) }] });
+        expect(dataOf(inBatch)).to.deep.equal({ batch_results: [{ plaintext, reference: '' }] });
+      }
+    });
 
   it('draws random bytes of the seal, whether the path or the body names the source', async () => {
     const seal = { bytesMax: 1024, draw: async (bytes: number) => Buffer.alloc(bytes, 7) };

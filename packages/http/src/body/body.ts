@@ -73,18 +73,22 @@ function collect(req: IncomingMessage, { bytesMax, deadlineMs, room, rate = usua
       req.on('error', ignore); // a caller may disconnect after a refusal
       reject(error);
     };
+    const granted = () => {
+      arrival.enforceRate();
+      if (length !== undefined) pieces.reserve(length);
+    };
     const onData = (chunk: Buffer) => {
       pieces.add(chunk);
       if (pieces.bytes > bytesMax) return finish(tooLarge());
       if (room === undefined || pieces.bytes <= uncountedBytes) return;
       const turn = room.grow(pieces.bytes, length, bytesMax);
-      if (turn === undefined) return arrival.enforceRate();
+      if (turn === undefined) return granted();
       req.pause();
       arrival.stop();
       const onRoom = () => {
         if (isFinished) return;
         arrival.start();
-        arrival.enforceRate();
+        granted();
         req.resume();
       };
       turn.then(onRoom, finish);

@@ -1,4 +1,5 @@
 import { TimeSlice } from '@transitd/event-loop';
+import { release } from '@transitd/process';
 
 const nothing = Buffer.alloc(0);
 
@@ -11,7 +12,10 @@ export class Pieces {
   static readonly #smallBytesMax = 4096;
   static readonly #blockBytes = 65_536;
   static readonly #joinedAtOnceBytesMax = 1024 * 1024;
-  readonly #pieces: Buffer[] = [];
+  static readonly #wholeBytesMax = 4 * 1024 * 1024;
+  #pieces: Buffer[] = [];
+  /** The memory for the whole body, once it is reserved; its first `#bytes` bytes are filled. */
+  #whole: Buffer | undefined;
   /** Block for small pieces. Its first `#used` bytes are filled and not yet in `#pieces`. */
   #block = nothing;
   #used = 0;
@@ -21,7 +25,13 @@ export class Pieces {
     return this.#bytes;
   }
 
+  /** Adds a piece, which nobody else uses. */
   add(piece: Buffer): void {
+    if (this.#whole !== undefined) {
+      this.#bytes += piece.copy(this.#whole, this.#bytes);
+      release(piece);
+      return;
+    }
     this.#bytes += piece.length;
     if (piece.length > Pieces.#smallBytesMax || this.#pieces.length < Pieces.#asTheyCame) {
       this.#flush();
@@ -36,8 +46,23 @@ export class Pieces {
     this.#used += piece.length;
   }
 
+  /**
+   * Called when memory for a body of this length, which the caller has announced, is reserved. From now on each piece is copied at once,
+   * and its memory is free for the next one. The memory for a very long body is not taken before its bytes arrive.
+   */
+  reserve(length: number): void {
+    if (this.#whole !== undefined || length > Pieces.#wholeBytesMax) return;
+    this.#flush();
+    const whole = Buffer.allocUnsafe(length);
+    let at = 0;
+    for (const piece of this.#pieces) at += piece.copy(whole, at);
+    this.#pieces = [];
+    this.#whole = whole;
+  }
+
   /** Returns the whole body. A long one is copied in slices between which the event loop runs. */
   join(): Buffer | Promise<Buffer> {
+    if (this.#whole !== undefined) return this.#whole.subarray(0, this.#bytes);
     this.#flush();
     const [first = nothing] = this.#pieces;
     if (this.#pieces.length <= 1) return first;

@@ -26,7 +26,10 @@ export function bodyText(reply: Reply): string | undefined {
 }
 
 /** Joins the pieces of a long text at once. */
-export const joined = (body: EncodedBody): string => (typeof body === 'string' ? body : Buffer.concat(body).toString());
+export const joined = (body: EncodedBody): string =>
+  typeof body === 'string' ? body : Buffer.concat(body.map(bytesOf)).toString();
+
+const bytesOf = (piece: string | Buffer): Buffer => (typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece);
 
 /** Returns the length of a body in UTF-8. */
 export const bodyBytesOf = (body: EncodedBody): number =>

@@ -54,8 +54,8 @@ interface RawContent {
   readonly stream?: Readable;
 }
 
-/** Text, or a long text in pieces of UTF-8: joining and encoding it at once would block the event loop. */
-export type EncodedBody = string | readonly Buffer[];
+/** Text, or a long text in pieces of ASCII text or UTF-8 bytes: joining and encoding it at once would block the event loop. */
+export type EncodedBody = string | readonly (string | Buffer)[];
 
 /** JSON that is rendered before the response is encoded: that is faster, or the JSON is kept, or it is too long for memory. */
 export class Rendered {

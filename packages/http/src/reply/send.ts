@@ -80,10 +80,7 @@ function writeAndEnd(
   else if (bytes <= atOnceBytesMax) {
     write(res, content, encoding);
     res.end();
-  } else {
-    const pieces = typeof content === 'string' ? piecesOf(content) : content;
-    pipeline(Readable.from(pieces, { objectMode: false }), res, () => undefined);
-  }
+  } else pipeline(Readable.from(piecesOf(content), { objectMode: false }), res, () => undefined);
 }
 
 /** Returns whether a part of the content is still in memory. Long content is read by the response only later. */
@@ -91,12 +88,15 @@ const isUnread = (res: ServerResponse, bytes: number): boolean => bytes > atOnce
 
 function write(res: ServerResponse, body: EncodedBody, encoding: BufferEncoding): void {
   if (typeof body === 'string') res.write(body, encoding);
-  else for (const piece of body) res.write(piece);
+  else for (const piece of body) res.write(piece, 'latin1'); // ASCII: latin1 writes the same bytes and is faster
 }
 
 /** Yields ASCII content in pieces. Copying all of it at once would block the event loop for tens of milliseconds. */
-function* piecesOf(content: string): Generator<Buffer> {
-  for (let at = 0; at < content.length; at += pieceChars) yield Buffer.from(content.slice(at, at + pieceChars), 'latin1');
+function* piecesOf(content: EncodedBody): Generator<Buffer> {
+  for (const part of typeof content === 'string' ? [content] : content) {
+    if (typeof part !== 'string') yield part;
+    else for (let at = 0; at < part.length; at += pieceChars) yield Buffer.from(part.slice(at, at + pieceChars), 'latin1');
+  }
 }
 
 /**

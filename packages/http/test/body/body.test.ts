@@ -1,4 +1,5 @@
 // @live
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -57,6 +58,7 @@ describe('readBody', () => {
 
   const head = (...headers: string[]): string =>
     `POST /v1/x HTTP/1.1\r\nHost: node\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`;
+  const bodyRead = (): Buffer | undefined => (Buffer.isBuffer(outcome) ? outcome : undefined);
   const code = (): string | undefined => (outcome instanceof RequestError ? outcome.code : undefined);
 
   for (const { name, parts, expected } of [
@@ -270,6 +272,41 @@ describe('readBody', () => {
       .to.match(/^HTTP\/1\.1 408 /)
       .and.contain('the request body arrives too slowly: 10000 bytes in 20 ms are needed');
     expect(grown[0]).to.equal(300_000);
+  });
+
+  const [mebibyte, mostAtOnce] = [2 ** 20, 4 * 2 ** 20];
+  for (const length of [65_536, 65_537, 200_000, mebibyte, mebibyte + 1, mostAtOnce, mostAtOnce + 1, 6_000_000])
+    for (const waits of [false, true])
+      it(`reads ${length} bytes, for which memory ${waits ? 'is free later' : 'is free'}, as they were sent`, async () => {
+        const grow = (): Promise<void> | undefined => (waits ? turn() : undefined);
+        limits = { bytesMax: 10_000_000, deadlineMs: 3_600_000, room: { grow, complete: () => undefined } };
+        const body = randomBytes(length);
+        for (let round = 1; round <= 2; round += 1) {
+          outcome = undefined;
+          socket.write(head(`Content-Length: ${length}`));
+          for (const part of [body.subarray(0, 10), body.subarray(10, 66_000), body.subarray(66_000)]) {
+            socket.write(part);
+            await turn();
+          }
+          await until(() => outcome !== undefined && received.split('HTTP/1.1 200').length > round);
+          expect(bodyRead()?.equals(body)).to.equal(true);
+        }
+      });
+
+  it('takes no memory for a body before it is reserved', async () => {
+    const before = process.memoryUsage().arrayBuffers;
+    let asked = false;
+    const grow = (): Promise<void> => {
+      asked = true;
+      return new Promise(() => undefined);
+    };
+    limits = { bytesMax: 10_000_000, deadlineMs: 3_600_000, room: { grow, complete: () => undefined } };
+    socket.write(`${head('Content-Length: 4000000')}${'a'.repeat(70_000)}`);
+    await until(() => asked);
+    expect(process.memoryUsage().arrayBuffers - before).to.be.below(1_000_000);
+    socket.destroy();
+    await until(() => outcome !== undefined);
+    expect(code()).to.equal('request_aborted');
   });
 
   /** Sends this while the process stalls for so long that each limit of 20 ms is over. */

@@ -76,6 +76,7 @@ describe('the encoded content of a reply', () => {
     'an object': { a: 1 },
     'a rendered text': new Rendered('{"a":1}'),
     pieces: new Rendered([Buffer.from('{"a"'), Buffer.from(':1}')]),
+    'pieces of text and of bytes': new Rendered(['{"a"', Buffer.from(':1'), '}']),
   }))
     it(`has the members that clients expect, in order, with a newline, with data from ${form}`, () => {
       const text = textOf(dataReply(data));

@@ -1,4 +1,5 @@
 import { type CipherGCMTypes, createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
+import { release } from '@transitd/process';
 import { TransitError } from '../values/errors.ts';
 import { nonceBytes } from './nonce-pool.ts';
 
@@ -30,7 +31,9 @@ export function seal(
   payload.set(nonce);
   const cipher = createSealer(name, key, nonce);
   if (associatedData.length > 0) cipher.setAAD(associatedData, { plaintextLength: plaintext.length });
-  payload.set(cipher.update(plaintext), nonceBytes);
+  const ciphertext = cipher.update(plaintext);
+  payload.set(ciphertext, nonceBytes);
+  release(ciphertext);
   cipher.final();
   payload.set(cipher.getAuthTag(), nonceBytes + plaintext.length);
   return payload;

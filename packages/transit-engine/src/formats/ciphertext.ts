@@ -12,13 +12,16 @@ const knownPrefixes = ['svc', 'vault'];
 const [plus, minus, digit0, digit9] = [0x2b, 0x2d, 0x30, 0x39];
 const versionMax = 2 ** 63;
 
+/** Returns the part of a ciphertext, MAC or signature before its base64: `<prefix>:v<version>:`. */
+export const versionedHead = (prefix: string, version: number): string => `${prefix}:v${version}:`;
+
 /** Formats a ciphertext, MAC or signature: `<prefix>:v<version>:<base64>`. JWS signatures use base64url. */
 export const formatVersioned = (
   prefix: string,
   version: number,
   payload: Buffer,
   encoding: 'base64' | 'base64url' = 'base64',
-): string => `${prefix}:v${version}:${payload.toString(encoding)}`;
+): string => versionedHead(prefix, version) + payload.toString(encoding);
 
 /** Parses a ciphertext. Version 0 means 1. @throws TransitError `invalid_ciphertext` */
 export function parseCiphertext(text: string, ownPrefix: string): Versioned {

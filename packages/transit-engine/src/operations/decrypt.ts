@@ -1,3 +1,4 @@
+import { release } from '@transitd/process';
 import { open } from '../algorithms/aead.ts';
 import { decodePayload, parseCiphertext } from '../formats/ciphertext.ts';
 import type { KeyPair, RsaPadding } from '../key-pairs/key-pair.ts';
@@ -40,7 +41,11 @@ export const decryptOperation: Operation<DecryptRequest, DecryptItem, void, Decr
   },
 };
 
-const resultOf = (plaintext: Buffer): DecryptResult => ({ plaintext: plaintext.toString('base64') });
+function resultOf(bytes: Buffer): DecryptResult {
+  const plaintext = bytes.toString('base64');
+  release(bytes);
+  return { plaintext };
+}
 
 /** Returns whether a member is present and not empty. */
 export const isText = (text: string | undefined): boolean => text !== undefined && text !== '';
@@ -90,7 +95,9 @@ function decryptUnder(
   if (loaded.pair !== undefined) return decryptWithPair(loaded.pair, payload, inputs.padding);
   if (type.aead === undefined || loaded.key === undefined) throw new Error('the loaded version has no key to decrypt with');
   const cipherKey = record.derived ? deriveKey(loaded.key, inputs.context, type.materialBytes, record.kdf) : loaded.key;
-  return open(type.aead, cipherKey, { payload, associatedData: inputs.associatedData });
+  const plaintext = open(type.aead, cipherKey, { payload, associatedData: inputs.associatedData });
+  release(payload);
+  return plaintext;
 }
 
 function decryptWithPair({ decrypt }: KeyPair, payload: Uint8Array, padding: RsaPadding): Buffer {

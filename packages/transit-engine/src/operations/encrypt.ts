@@ -1,8 +1,9 @@
 import type { KeyObject } from 'node:crypto';
+import { release } from '@transitd/process';
 import { seal } from '../algorithms/aead.ts';
 import { nonceBytes } from '../algorithms/nonce-pool.ts';
 import { decodeBase64 } from '../formats/base64.ts';
-import { formatVersioned } from '../formats/ciphertext.ts';
+import { versionedHead } from '../formats/ciphertext.ts';
 import type { RsaPadding } from '../key-pairs/key-pair.ts';
 import { contextNonce, deriveConvergent, deriveKey } from '../keys/derivation.ts';
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
@@ -36,6 +37,8 @@ export interface EncryptRequest extends EncryptItem {
 
 export interface EncryptResult {
   readonly ciphertext: string;
+  /** The two parts of `ciphertext`. To join a long one takes a copy, which a response of its parts does without. */
+  readonly parts: readonly [head: string, base64: string];
   readonly keyVersion: number;
 }
 
@@ -53,7 +56,9 @@ export const encryptOperation: Operation<EncryptRequest, EncryptItem, void, Encr
     if (item.plaintext === undefined) throw new TransitError('invalid_request', missingPlaintext);
     const plaintext = decodeBase64(item.plaintext);
     const associatedData = associatedDataOf(key, item.associatedData, index);
-    return encryptBytes(tools, key, { version, plaintext, associatedData, context, nonce, padding });
+    const made = encryptBytes(tools, key, { version, plaintext, associatedData, context, nonce, padding });
+    if (!(made instanceof Promise)) release(plaintext);
+    return made;
   },
 };
 
@@ -94,10 +99,12 @@ export function encryptBytes(
   return encrypted(tools, version, kept);
 }
 
-/** Counts the encryption, and returns its result. */
+/** Counts the encryption, and returns its result. @param payload - not used afterwards */
 function encrypted({ prefix, tally }: Tools, version: number, payload: Buffer): EncryptResult {
   tally?.add('encryptions', version);
-  return { ciphertext: formatVersioned(prefix, version, payload), keyVersion: version };
+  const [head, base64] = [versionedHead(prefix, version), payload.toString('base64')];
+  release(payload);
+  return { ciphertext: head + base64, parts: [head, base64], keyVersion: version };
 }
 
 async function encryptElsewhere(

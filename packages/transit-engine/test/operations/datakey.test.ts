@@ -12,7 +12,8 @@ describe('datakey', () => {
       expect(Buffer.from(made.plaintext ?? '', 'base64')).to.have.lengthOf((bits ?? 256) / 8);
       expect(await decryptOne(engine, 'k', { ciphertext: made.ciphertext })).to.deep.equal({ plaintext: made.plaintext });
       const wrapped = await engine.ciphertexts.datakey('k', { kind: 'wrapped', bits });
-      expect(wrapped).to.have.all.keys('ciphertext', 'keyVersion');
+      expect(wrapped).to.have.all.keys('ciphertext', 'parts', 'keyVersion');
+      expect(wrapped.parts.join('')).to.equal(wrapped.ciphertext);
       const { plaintext } = await decryptOne(engine, 'k', { ciphertext: wrapped.ciphertext });
       expect(plaintext).to.not.equal(made.plaintext);
     });

@@ -135,7 +135,8 @@ describe('rewrap', () => {
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
     await engine.rotateKey('k');
     const reply = await rewrapOne(engine, 'k', { ciphertext });
-    expect(reply).to.have.all.keys('ciphertext', 'keyVersion');
+    expect(reply).to.have.all.keys('ciphertext', 'parts', 'keyVersion');
+    expect(reply.parts.join('')).to.equal(reply.ciphertext);
     expect(reply.ciphertext).to.match(/^svc:v2:/);
     expect(reply.keyVersion).to.equal(2);
   });

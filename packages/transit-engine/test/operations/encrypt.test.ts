@@ -68,6 +68,20 @@ describe('encrypt', () => {
     expect(seen.size).to.equal(200);
   });
 
+  for (const length of [0, 1, 32, 100_000])
+    it(`returns a ciphertext of ${length} bytes also in its two parts`, async () => {
+      const { engine } = newEngine();
+      await engine.createKey('k', {});
+      await engine.rotateKey('k');
+      const plaintext = Buffer.alloc(length, 7).toString('base64');
+      const { ciphertext, parts } = await encryptOne(engine, 'k', { plaintext });
+      expect(parts.join('')).to.equal(ciphertext);
+      expect(parts[0]).to.equal('svc:v2:');
+      expect(await decryptOne(engine, 'k', { ciphertext })).to.deep.equal({ plaintext });
+      const rewrapped = await rewrapOne(engine, 'k', { ciphertext });
+      expect(await decryptOne(engine, 'k', { ciphertext: rewrapped.parts.join('') })).to.deep.equal({ plaintext });
+    });
+
   it('accepts an empty plaintext', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
