@@ -10,6 +10,9 @@ const starts = ['run-server.ts', 'dev.ts', 'gateway-thread.ts'].map((name) => jo
 /** Libraries that our sources import only when a node first needs them: they have some 500 modules, and most nodes need none. */
 const onDemand = [
   '@connectrpc/connect-node',
+  '@noble/curves/abstract/edwards.js',
+  '@noble/curves/ed25519.js',
+  '@noble/curves/nist.js',
   '@opentelemetry/api',
   '@opentelemetry/core',
   '@opentelemetry/otlp-transformer',

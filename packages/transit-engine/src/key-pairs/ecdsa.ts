@@ -127,13 +127,14 @@ function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiByt
 async function sign(curve: Curve, key: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
   const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (!options.prehashed) return signNatively(key, input, { hash, dsaEncoding, isSlow: isSlow(curve) });
+  const ecdsa = await curve.forDigests();
   if (isSlow(curve)) await nextTurn();
   const der = key.export({ type: 'sec1', format: 'der' });
   const number = parseEcPrivateKey(der, curve)?.number;
   der.fill(0);
   if (number === undefined) throw new Error('a loaded ECDSA key has an unexpected encoding');
   try {
-    return Buffer.from(curve.forDigests.sign(input, number, { prehash: false, lowS: false, extraEntropy: true, format }));
+    return Buffer.from(ecdsa.sign(input, number, { prehash: false, lowS: false, extraEntropy: true, format }));
   } finally {
     number.fill(0);
   }
@@ -149,9 +150,10 @@ async function verify(
   const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (format === 'der') checkForm(signature);
   if (!options.prehashed) return verifyNatively(key, input, signature, { hash, dsaEncoding, isSlow: isSlow(curve) });
+  const ecdsa = await curve.forDigests();
   if (isSlow(curve)) await nextTurn();
   try {
-    return curve.forDigests.verify(signature, input, point, { prehash: false, lowS: false, format });
+    return ecdsa.verify(signature, input, point, { prehash: false, lowS: false, format });
   } catch {
     return false; // malformed signature
   }

@@ -1,9 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
-import { ed25519 as curve } from '@noble/curves/ed25519.js';
 import { derTag, encodeDer, encodeOid, parseDer } from '../formats/der.ts';
 import { TransitError } from '../values/errors.ts';
-import { ed25519ph } from './ed25519ph.ts';
 import {
   encodePkcs8,
   encodeSpki,
@@ -31,9 +29,9 @@ const generate = promisify(generateKeyPair);
  * Ed25519 (RFC 8032 §5.1). The private half is seed ‖ public key, 64 bytes, which is also the material of derived keys; the public half is
  * raw. libsodium makes Ed25519 signatures where it is present, otherwise node:crypto. node:crypto makes Ed25519ctx signatures, and
  * @noble/curves Ed25519ph, which node:crypto does not support.
- * @param library - libsodium, or undefined to do without it
+ * @param library - returns libsodium, or undefined to do without it
  */
-export const ed25519Of = (library: Sodium | undefined): KeyPairScheme => ({
+export const ed25519Of = (library: () => Sodium | undefined): KeyPairScheme => ({
   versionName: 'ed25519',
   fits: (materialBytes) => materialBytes === 2 * halfBytes,
   async generate() {
@@ -46,7 +44,7 @@ export const ed25519Of = (library: Sodium | undefined): KeyPairScheme => ({
     }
   },
   fromSeed,
-  load: (bytes) => load(bytes, library),
+  load: (bytes) => load(bytes, library()),
   checkCost: { pair: 0.001, publicHalf: 0.001 },
   async check({ material, publicKey }) {
     if (material.length === 0) return checkPoint(publicKey);
@@ -70,7 +68,7 @@ export const ed25519Of = (library: Sodium | undefined): KeyPairScheme => ({
     async fromPublicPem(pem) {
       const spki = parseSpki(publicDerOf(pem));
       if (spki === undefined || !algorithm.equals(spki.algorithm)) throw notPublicKey();
-      checkPoint(spki.publicKey);
+      await checkPoint(spki.publicKey);
       return spki.publicKey;
     },
     toPkcs8: (material) => pkcs8Of(material.subarray(0, halfBytes)),
@@ -101,7 +99,10 @@ function load({ material, publicKey: raw }: KeyPairBytes, library: Sodium | unde
     verify: async (input, signature, options) => {
       if (signature.length !== 2 * halfBytes) return variantOf(input, options) === 'never';
       const context = options.signatureContext;
-      if (variantOf(input, options) === 'ph') return ed25519ph.verify(signature, input, raw, { context, zip215: false });
+      if (variantOf(input, options) === 'ph') {
+        const { ed25519ph } = await import('./ed25519ph.ts');
+        return ed25519ph.verify(signature, input, raw, { context, zip215: false });
+      }
       // node:crypto has the last word about a signature that libsodium refuses, so both builds accept the same signatures.
       return (
         quick?.accepts(input, signature, options) === true || verifyNatively(publicKey, input, signature, nativeOptions(options))
@@ -111,6 +112,7 @@ function load({ material, publicKey: raw }: KeyPairBytes, library: Sodium | unde
 }
 
 async function signPh(privateKey: KeyObject, input: Uint8Array, { signatureContext: context }: SigningOptions): Promise<Buffer> {
+  const { ed25519ph } = await import('./ed25519ph.ts');
   const der = privateKey.export({ type: 'pkcs8', format: 'der' });
   try {
     return Buffer.from(ed25519ph.sign(input, der.subarray(-halfBytes), { context }));
@@ -164,10 +166,11 @@ const rawPublic = (publicKey: KeyObject): Buffer =>
  * Checks the point, because node:crypto accepts any 32 bytes. If the public key is a point of small order, anyone can forge signatures.
  * @throws TransitError `invalid_request`
  */
-function checkPoint(publicKey: Uint8Array): void {
-  let point: ReturnType<typeof curve.Point.fromBytes>;
+async function checkPoint(publicKey: Uint8Array): Promise<void> {
+  const { Point } = (await import('@noble/curves/ed25519.js')).ed25519;
+  let point: ReturnType<typeof Point.fromBytes>;
   try {
-    point = curve.Point.fromBytes(publicKey);
+    point = Point.fromBytes(publicKey);
   } catch {
     throw notPublicKey();
   }

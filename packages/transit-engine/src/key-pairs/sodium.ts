@@ -8,11 +8,16 @@ export interface Sodium {
   crypto_sign_verify_detached(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean;
 }
 
+let loaded: { readonly library: Sodium | undefined } | undefined;
+
 /**
- * libsodium, which signs and verifies Ed25519 twice as fast as node:crypto (decision 106). Undefined where the optional package
- * `sodium-native` is missing or has no binary, as on Linux with musl.
+ * Returns libsodium, which signs and verifies Ed25519 twice as fast as node:crypto (decision 106). Undefined where the optional package
+ * `sodium-native` is missing or has no binary, as on Linux with musl. Loaded with the first Ed25519 key.
  */
-export const sodium: Sodium | undefined = load();
+export function sodium(): Sodium | undefined {
+  loaded ??= { library: load() };
+  return loaded.library;
+}
 
 function load(): Sodium | undefined {
   try {
