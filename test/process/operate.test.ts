@@ -18,7 +18,7 @@ describe('operating a node', () => {
     const file = join(folder, 'transitd.yaml');
     writeFileSync(
       file,
-      `node_id: n1\ndata_dir: ${folder}/data\nlisteners:\n  - { address: "127.0.0.1:0", tls_disable: true }\n${more}`,
+      `node_id: n1\ndata_dir: ${folder}/data\nworkers: 0\nlisteners:\n  - { address: "127.0.0.1:0", tls_disable: true }\n${more}`,
     );
     return { folder, file };
   };
