@@ -52,7 +52,7 @@ describe('an active node whose disk stays slower than those of other voters', fu
     withCluster({ elections: 'never' }, async (cluster) => {
       const former = await cluster.settled();
       const before = elections(cluster);
-      const load = await Workload.start(cluster, { clients: 4 });
+      const load = await Workload.start(cluster, { clients: 4, pauseMs: 100 });
       let leader = former;
       await withSlowLog(former, async () => {
         await until(`${former.name} has transferred the leadership`, () => transfers(cluster) > 0, {
