@@ -67,7 +67,7 @@ describe('the rates of two clocks', () => {
         const clock = new ElectionClock({ electionMs, electionJitterMs: electionMs }, 1);
         clock.begin(-2 * electionMs); // of the voter, which has run for long enough
         clock.heardLeader(0, { leader: 2, term: 1, leaseMs });
-        if (isSuspected) clock.suspect(0);
+        if (isSuspected) clock.suspect(0, 0);
         const endMs = endOf(leaseMs, { rate: ownRate, pauseMs });
         expect(clock.refusal((endMs - 1e-6) * otherRate)).to.equal('a leader was heard');
       }),

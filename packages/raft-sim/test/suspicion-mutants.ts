@@ -14,8 +14,8 @@ export const suspicionMutants: readonly Mutant[] = [
   {
     name: 'a suspecting candidate does not wait for the lease itself',
     file: `${core}election/election-clock.ts`,
-    find: 'const soonMs = this.#mayVoteFromMs(nowMs) + (this.#random',
-    replace: 'const soonMs = nowMs + (this.#random',
+    find: 'const soonMs = this.#mayVoteFromMs(nowMs) + earlyWaitMs',
+    replace: 'const soonMs = nowMs + earlyWaitMs',
     extra: true,
   },
   {
@@ -56,8 +56,8 @@ export const suspicionMutants: readonly Mutant[] = [
   {
     name: 'any peer that refuses makes the leader suspected',
     file: `${core}campaign.ts`,
-    find: "role === 'follower' && leader === id && clock.suspect(nowMs)",
-    replace: "role === 'follower' && clock.suspect(nowMs)",
+    find: "role === 'follower' && leader === id && clock.suspect(nowMs",
+    replace: "role === 'follower' && clock.suspect(nowMs",
     extra: true,
   },
 ];

@@ -74,7 +74,7 @@ const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: numbe
   },
   'a node reads by a permission from before a jump of its clocks': {
     decisions: { ...realDecisions, readRoleOf: (facts) => readRoleOf({ ...facts, clockJumpedMs: Number.NEGATIVE_INFINITY }) },
-    firstSeed: 19,
+    firstSeed: 40,
   },
   'a heartbeat is answered by a node that has not confirmed its leadership': {
     decisions: { ...realDecisions, heartbeatNeedsLeadership: false },

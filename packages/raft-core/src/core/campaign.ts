@@ -56,7 +56,13 @@ export class Campaign {
    */
   onRefused(id: NodeId): void {
     const { role, leader, clock, nowMs, observe } = this.#state;
-    if (role === 'follower' && leader === id && clock.suspect(nowMs)) observe('leader suspected');
+    if (role === 'follower' && leader === id && clock.suspect(nowMs, this.#placeAfter(id))) observe('leader suspected');
+  }
+
+  /** When this node campaigns because it suspects that its leader has ended; undefined if it suspects none. */
+  get earlyMs(): number | undefined {
+    const { role, clock } = this.#state;
+    return role === 'follower' ? clock.suspectedDeadlineMs : undefined;
   }
 
   onRequest(ask: VoteRequest): void {
@@ -132,6 +138,12 @@ export class Campaign {
     if (role !== 'candidate' || durableTerm < term) return;
     this.#tally.note(id, true);
     this.#count();
+  }
+
+  /** Returns the place of this node, from 0, among the voters that may follow this leader. */
+  #placeAfter(leader: NodeId): number {
+    const { id, confs } = this.#state;
+    return votersOf(confs.newest.conf).filter((voter) => voter !== leader && voter < id).length;
   }
 
   #mayCampaign(): boolean {

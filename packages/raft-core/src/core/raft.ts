@@ -194,6 +194,10 @@ export class Raft implements RaftCore {
     this.#campaign.onRefused(id);
   }
 
+  get earlyCampaignMs(): number | undefined {
+    return this.#campaign.earlyMs;
+  }
+
   snapshotResult(id: NodeId, ok: boolean): void {
     if (!ok) this.#state.leadership?.snapshotFailed(id);
   }

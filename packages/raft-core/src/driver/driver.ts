@@ -48,6 +48,8 @@ export class Driver<Result> {
 
   #turnPlanned = false;
   #endTicks: (() => void) | undefined;
+  /** The turn planned for an early campaign. */
+  #early: { readonly atMs: number; readonly end: () => void } | undefined;
   /** Kept in the order of arrival, because a leader that is heard after a refusal is no longer suspected. */
   #inbox: (Message | Refused)[] = [];
   #unreachable: NodeId[] = [];
@@ -220,6 +222,29 @@ export class Driver<Result> {
     });
   }
 
+  /** Plans a turn for the time of an early campaign: until the next tick, the cluster would be without a leader for nothing. */
+  #planEarlyCampaign(nowMs: number): void {
+    const atMs = this.#core.earlyCampaignMs;
+    if (atMs === this.#early?.atMs) return;
+    this.#endEarly();
+    if (atMs === undefined) return;
+    const end = this.#clock.every(Math.max(1, Math.ceil(atMs - nowMs)), () => {
+      this.#endEarly(); // this may be a little early: then the turn plans another one
+      this.#wake();
+    });
+    this.#early = { atMs, end };
+  }
+
+  #endEarly(): void {
+    this.#early?.end();
+    this.#early = undefined;
+  }
+
+  #endTimers(): void {
+    this.#endTicks?.();
+    this.#endEarly();
+  }
+
   /** Runs every task of this driver: any exception stops the node, and a stopped node runs no task. */
   #enter(task: () => void): void {
     if (this.#fatal !== undefined) return;
@@ -263,6 +288,7 @@ export class Driver<Result> {
     this.#effects.proceed();
     this.#reportLease();
     this.#observeLeadership(nowMs);
+    this.#planEarlyCampaign(nowMs);
     if (this.#options.checkInvariants === true) this.#core.checkInvariants();
     this.#announce();
     if (this.#effects.hasMore) this.#wake();
@@ -319,7 +345,7 @@ export class Driver<Result> {
     this.#transfers.refuseAll('stopped');
     this.#announce();
     if (this.#proposals.size > 0) return false;
-    this.#endTicks?.();
+    this.#endTimers();
     this.#effects.giveUpFetch();
     const { isBusy, isInstalling, flushedIndex, appliedIndex } = this.#effects;
     if (isBusy || isInstalling || stopping.phase !== 'finishing') return true;
@@ -341,7 +367,7 @@ export class Driver<Result> {
     this.#fatal = error;
     this.#reportLease();
     this.#core.storageFailed();
-    this.#endTicks?.();
+    this.#endTimers();
     this.#effects.giveUpFetch();
     this.#proposals.fail();
     this.#transfers.refuseAll('faulty');

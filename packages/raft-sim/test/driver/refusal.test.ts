@@ -1,4 +1,4 @@
-import { type CoverageEvent, driverLimits } from '@transitd/raft-core';
+import { type CoverageEvent, driverLimits, outlasting } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { type Member, Trio } from './trio.ts';
 
@@ -23,6 +23,24 @@ describe('Driver, told that its leader refuses connections', () => {
     trio.clock.runFor(timing.electionMs / 4);
     expect([...trio.members.values()].filter(({ driver }) => driver.status().ready)).to.have.length(1);
     expect(observed).to.include('vote given early');
+  });
+
+  it('campaigns as soon as the lease of that leader has ended, not at the next tick', () => {
+    for (let later = 0; later < timing.tickMs; later += 3) {
+      const { trio, leader } = withLeader();
+      let heardMs = 0;
+      trio.passes = ({ type }) => {
+        if (type === 'Heartbeat') heardMs = trio.clock.now() + 1;
+        return true;
+      };
+      trio.clock.runFor(timing.heartbeatMs + later);
+      trio.crash(leader.id);
+      trio.members.delete(leader.id);
+      trio.sent.length = 0;
+      for (const { receiver } of trio.members.values()) receiver?.refused(leader.id);
+      trio.clock.runUntil(() => trio.sent.some(({ type }) => type === 'PreVote'));
+      expect(trio.clock.now() - heardMs).to.be.within(outlasting(timing.leaseMs) + 5, outlasting(timing.leaseMs) + 7);
+    }
   });
 
   it('takes messages and refusals in the order of their arrival: a leader heard afterwards is not suspected', () => {

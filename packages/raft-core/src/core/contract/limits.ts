@@ -45,8 +45,11 @@ export const raftLimits: RaftLimits = {
   leaseMs: 800,
 };
 
-/** Random part of the wait before an early campaign, in ms (see `ElectionClock.suspect`). */
-export const earlyJitterMs = 50;
+/**
+ * Returns how long, in ms, the voter at this place among the followers of a suspected leader waits before its early campaign. The first one
+ * gives the others time for the end of their own promises, the next ones give it time to ask for their votes: no two campaign at once.
+ */
+export const earlyWaitMs = (place: number): number => 5 + 25 * place;
 
 /**
  * Returns the time for which a voter gives no vote after the last message of a suspected leader. `leaseMs` is the length of that leader's

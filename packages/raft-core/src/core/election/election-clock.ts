@@ -1,5 +1,5 @@
 import type { NodeId, Term } from '../../types.ts';
-import { earlyJitterMs, promiseMsFor, type RaftLimits } from '../contract/limits.ts';
+import { earlyWaitMs, promiseMsFor, type RaftLimits } from '../contract/limits.ts';
 
 /** The leader that was heard last. `leaseMs`: the length of its lease; undefined until it is announced in this term. */
 interface HeardLeader {
@@ -48,14 +48,14 @@ export class ElectionClock {
 
   /**
    * Suspects that the leader heard last has ended. This permits one campaign as soon as no lease of that leader can hold any longer, after
-   * a random part that separates the candidates. A leader that announced no lease is trusted for the whole election timeout nevertheless.
-   * Returns false if this node suspected it already.
+   * a wait that separates the candidates by their places. A leader that announced no lease is trusted for the whole election timeout
+   * nevertheless. Returns false if this node suspected it already.
    */
-  suspect(nowMs: number): boolean {
+  suspect(nowMs: number, place: number): boolean {
     if (this.#isSuspected) return false;
     this.#isSuspected = true;
     if (this.#heard?.leaseMs === undefined) return true;
-    const soonMs = this.#mayVoteFromMs(nowMs) + (this.#random.next() % earlyJitterMs) + this.#lateMs;
+    const soonMs = this.#mayVoteFromMs(nowMs) + earlyWaitMs(place) + this.#lateMs;
     this.#deadlineMs = Math.min(this.#deadlineMs, soonMs);
     return true;
   }
@@ -76,6 +76,11 @@ export class ElectionClock {
   retrySoon(nowMs: number): void {
     const soonMs = this.#mayVoteFromMs(nowMs) + this.#jitterMs() + this.#lateMs;
     this.#deadlineMs = Math.min(this.#deadlineMs, soonMs);
+  }
+
+  /** Returns when the next campaign is due, if this node suspects the leader heard last. */
+  get suspectedDeadlineMs(): number | undefined {
+    return this.#isSuspected ? this.#deadlineMs : undefined;
   }
 
   isDue(nowMs: number): boolean {
