@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import {
   type Engine,
   type Forwarder,
   historyOf,
+  type MemberEvents,
   type Peers,
   placeOf,
   type Reached,
@@ -39,8 +39,8 @@ export interface ReplicationStatus {
   readonly digest: bigint | undefined;
 }
 
-/** Interval of the checks while a request waits for a leader. */
-const pollMs = 10;
+/** Longest time between two checks while a request waits for a leader. */
+const checkMs = 10;
 
 /** Maximum time for which a request waits until this node has the state that its caller has seen on another node (decision 25). */
 const reachedWithinMs = 1000;
@@ -56,6 +56,7 @@ interface RespondingMember {
   readonly role: ServingRole;
   readonly engine: Engine;
   readonly peers: Peers;
+  readonly events: Pick<MemberEvents, 'on'>;
 }
 
 /** Whether a node may respond to a request, and from which state of the cluster. */
@@ -65,10 +66,13 @@ export type Eligibility = Pick<ReadEligibility, keyof ReadEligibility>;
 export class ReadEligibility {
   readonly #host: RespondingHost;
   readonly #member: RespondingMember;
+  /** The next check of the requests that wait for a leader; undefined if none waits. */
+  #check: PromiseWithResolvers<void> | undefined;
 
   constructor(host: RespondingHost, member: RespondingMember) {
     this.#host = host;
     this.#member = member;
+    member.events.on('status', () => this.#checkNow());
   }
 
   /** The state of replication between clusters that this node has applied; undefined if its cluster never took part in it. */
@@ -186,14 +190,14 @@ export class ReadEligibility {
    * its lease or confirmed by a quorum.
    */
   async becomesActive(): Promise<boolean> {
-    for (const endMs = performance.now() + reachedWithinMs; this.mayLead && performance.now() < endMs; await pause(pollMs))
+    for (const endMs = performance.now() + reachedWithinMs; this.mayLead && performance.now() < endMs; await this.#nextCheck())
       if (this.active) return this.readRole === 'active' || (await this.confirmLeadership());
     return false;
   }
 
   /** Returns whether a term after `before` has an active node, or gets one within the time of an election and a second. */
   async hasActiveNodeAfter(before: Term): Promise<boolean> {
-    for (const endMs = performance.now() + this.#failoverMs; performance.now() < endMs; await pause(pollMs))
+    for (const endMs = performance.now() + this.#failoverMs; performance.now() < endMs; await this.#nextCheck())
       if (this.#hasActiveNodeAfter(before)) return true;
     return false;
   }
@@ -205,13 +209,27 @@ export class ReadEligibility {
    */
   async hasActiveNodeAgain(before: Term): Promise<boolean> {
     const startMs = performance.now();
-    for (; ; await pause(pollMs)) {
+    for (; ; await this.#nextCheck()) {
       const { peers, role } = this.#member;
       if (!role.mayServe || !peers.canForward) return false;
       const { answeredSentMs = Number.NEGATIVE_INFINITY, sinceMs, intervalMs } = peers.heartbeats.times;
       if (answeredSentMs > startMs || this.#hasActiveNodeAfter(before)) return true;
       if (performance.now() > Math.max(answeredSentMs, sinceMs) + intervalMs + this.#failoverMs) return false;
     }
+  }
+
+  /** Resolves with the next change of this node's status, but soon even without one: a heartbeat may have been answered. */
+  #nextCheck(): Promise<void> {
+    if (this.#check === undefined) {
+      this.#check = Promise.withResolvers();
+      setTimeout(() => this.#checkNow(), checkMs);
+    }
+    return this.#check.promise;
+  }
+
+  #checkNow(): void {
+    this.#check?.resolve();
+    this.#check = undefined;
   }
 
   #hasActiveNodeAfter(before: Term): boolean {

@@ -1,7 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import type { Engine, Peers, StateComparison } from '@transitd/cluster';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import { type Engine, MemberEvents, type Peers, type StateComparison } from '@transitd/cluster';
 import { parseConfig } from '@transitd/configuration';
 import { noObserver } from '@transitd/process';
+import type { DriverStatus } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { NoPeers } from '../src/no-peers.ts';
@@ -48,6 +49,7 @@ function leading({
     engine,
     role: roleOf(engine, { isUnsealed, verdict }),
     peers: { heartbeats, awaitedUntilMs } as unknown as Peers,
+    events: new MemberEvents(),
   });
 }
 
@@ -56,12 +58,14 @@ function leaderless(sinceAnswerMs: number) {
   const status = { term: 7, leader: 0, nodeId: 1, ready: false, role: 'follower', appliedIndex: 7 };
   const heartbeats = { intervalMs: 1000, sinceMs: Number.NEGATIVE_INFINITY, answeredSentMs: performance.now() - sinceAnswerMs };
   const engine = { status: () => status, electedWithinMs: 2000 } as unknown as Engine;
+  const events = new MemberEvents();
   const node = new ReadEligibility(host, {
     engine,
     role: roleOf(engine, { isUnsealed: true, verdict: 'same' }),
     peers: { canForward: true, heartbeats: { times: heartbeats } } as unknown as Peers,
+    events,
   });
-  return { node, status, heartbeats };
+  return { node, status, heartbeats, events };
 }
 
 describe('ReadEligibility', () => {
@@ -112,7 +116,12 @@ describe('ReadEligibility', () => {
     const engine = { status: () => ({ ready: false, role: 'follower', term: 7, leader: 0 }), electedWithinMs: 2000 };
     let failed = 0;
     const observer = { ...noObserver, forwardFailed: () => (failed += 1) };
-    const member = { engine, role: { mayServe: true }, peers: new NoPeers(1000, { services: undefined }) };
+    const member = {
+      engine,
+      role: { mayServe: true },
+      peers: new NoPeers(1000, { services: undefined }),
+      events: new MemberEvents(),
+    };
     const node = new ReadEligibility({ config, observer }, member as never);
     expect(await node.hasActiveNodeAgain(7)).to.equal(false);
     const refusal = await node.forward({} as never, {} as never, {} as never).catch((error: unknown) => error);
@@ -150,6 +159,14 @@ describe('ReadEligibility', () => {
     const own = leaderless(0);
     setImmediate(() => Object.assign(own.status, { term: 8, leader: 1, ready: true, role: 'leader' }));
     expect(await own.node.hasActiveNodeAgain(7)).to.equal(true);
+  });
+
+  it('finds it in the event-loop turn in which its status changes', async () => {
+    const { node, status, events } = leaderless(0);
+    const found = [node.hasActiveNodeAgain(7), node.hasActiveNodeAfter(7)];
+    Object.assign(status, { term: 8, leader: 2 });
+    events.emit('status', status as DriverStatus);
+    expect(await Promise.race([Promise.all(found), turn('still waiting')])).to.deep.equal([true, true]);
   });
 
   it('finds the same active node again when it answers a heartbeat', async () => {
