@@ -60,8 +60,18 @@ export class OwnCluster {
   /** Ends a node. Its place in `nodes` is free until `startAgain`. */
   async end(node: ClusterNode): Promise<void> {
     await node.server.close();
-    await this.#own.end(node.server.pids);
+    await this.#remove(node, 'SIGTERM');
+  }
+
+  /** Kills a node in this event-loop turn, as `end` does otherwise. */
+  async kill(node: ClusterNode): Promise<void> {
+    await this.#remove(node, 'SIGKILL');
+    await node.server.close();
+  }
+
+  async #remove(node: ClusterNode, signal: NodeJS.Signals): Promise<void> {
     this.nodes.splice(this.nodes.indexOf(node), 1);
+    await this.#own.end(node.server.pids, signal);
   }
 
   /** Starts a node that was ended, on its own data, and waits until it serves. */

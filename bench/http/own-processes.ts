@@ -72,8 +72,8 @@ export class OwnProcesses {
   }
 
   /** Ends the processes with these ids; their folders remain. */
-  async end(pids: readonly number[]): Promise<void> {
-    for (const child of this.#children) if (child.pid !== undefined && pids.includes(child.pid)) await end(child);
+  async end(pids: readonly number[], signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    for (const child of this.#children) if (child.pid !== undefined && pids.includes(child.pid)) await end(child, signal);
   }
 
   #removeFolders(): void {
@@ -86,10 +86,10 @@ export interface StartedNode {
   readonly pid: number;
 }
 
-async function end(child: ChildProcess): Promise<void> {
+async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
-  child.kill('SIGTERM');
+  child.kill(signal);
   await ended;
 }
 
