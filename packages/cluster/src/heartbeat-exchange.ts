@@ -48,16 +48,19 @@ export class HeartbeatExchange {
 
   start(): void {
     this.#interval.start();
-    this.sendNow();
+    void this.#send();
   }
 
   stop(): void {
     this.#interval.stop();
   }
 
-  /** Sends a heartbeat at once: the leader or the seal has changed, so earlier answers are out of date. */
+  /**
+   * Sends a heartbeat at once: the leader or the seal has changed, so earlier answers are out of date. Without a leader, the next interval
+   * is soon enough: the nodes that elect one should not make connections to each other meanwhile.
+   */
   sendNow(): void {
-    if (!this.#interval.isStarted) return;
+    if (!this.#interval.isStarted || this.#options.storage.driver.status().leader === 0) return;
     this.#sendAgain = this.#inFlight;
     void this.#send();
   }

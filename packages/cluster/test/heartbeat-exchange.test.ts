@@ -18,12 +18,17 @@ const member = {
 };
 const committed = { index: 20, members: [member] };
 
-/** Sends one heartbeat to node 2; returns what its answer reported. */
-async function sent(answer: { readonly status: number; readonly json: unknown }) {
+/** Sends one heartbeat to node 2; returns what its answer reported. @param during - called while the exchange runs */
+async function sent(
+  answer: { readonly status: number; readonly json: unknown },
+  during: (exchange: HeartbeatExchange, status: { leader: number }) => void = () => undefined,
+) {
   const reports: (CommittedMembers & { readonly from: number })[] = [];
   const intervals: (number | undefined)[] = [];
   const lists: (SignedList & { readonly from: number })[] = [];
   const heartbeats = new Heartbeats(1_000, 0);
+  const status = { leader: 0, nodeId: 1 };
+  const receivers: number[] = [];
   let answered = false;
   const failedOriginal = heartbeats.failed.bind(heartbeats);
   heartbeats.failed = (at) => {
@@ -49,11 +54,14 @@ async function sent(answer: { readonly status: number; readonly json: unknown })
     },
     role: { isUnsealed: true },
     storage: {
-      driver: { status: () => ({ leader: 0, nodeId: 1 }), writeMs: undefined },
+      driver: { status: () => status, writeMs: undefined },
       replica: { status: () => ({ appliedIndex: 1 }) },
       diskLow: () => false,
     },
-    connections: { membershipList, removed: false, peers: { client: { post: async () => answer } } },
+    connections: {
+      ...{ membershipList, removed: false },
+      peers: { client: { post: async (to: number) => receivers.push(to) && answer } },
+    },
     heartbeats,
     lists: {
       newest: undefined,
@@ -64,8 +72,10 @@ async function sent(answer: { readonly status: number; readonly json: unknown })
   exchange.start();
   await until(() => answered);
   await new Promise((resolve) => setImmediate(resolve));
+  during(exchange, status);
+  await new Promise((resolve) => setImmediate(resolve));
   exchange.stop();
-  return { reports, intervals, lists };
+  return { reports, intervals, lists, receivers };
 }
 
 const reply = { commitIndex: 3, utcMs: 1, replication: { performance: 'disabled', disasterRecovery: 'disabled' } };
@@ -74,6 +84,17 @@ describe('a heartbeat', () => {
   it('reports the members in the answer of a node that is not active', async () => {
     const { reports } = await sent({ status: 503, json: { active: false, committed } });
     expect(reports).to.deep.equal([{ from: 2, ...committed }]);
+  });
+
+  it('is sent at once after a change of the leader, but not while there is none', async () => {
+    const answer = { status: 503, json: { active: false } };
+    const after = (leader: number) =>
+      sent(answer, (exchange, status) => {
+        status.leader = leader;
+        exchange.sendNow();
+      });
+    expect((await after(3)).receivers).to.deep.equal([2, 3]);
+    expect((await after(0)).receivers).to.deep.equal([2]);
   });
 
   it('reports the active node’s interval when refused because its own differs', async () => {
