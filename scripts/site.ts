@@ -1,7 +1,7 @@
 // `npm run site`: builds the documentation site in site/dist, with search. Installs its packages first, which only it needs.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writePages } from './references/pages.ts';
 
@@ -21,3 +21,10 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
 }
 await writePages();
 run(process.execPath, [join(site, 'node_modules/vitepress/bin/vitepress.js'), 'build']);
+// The diagrams of a page load Mermaid's own bundle and its parts in the browser.
+const [mermaid, bundle] = [join(site, 'node_modules/mermaid/dist'), 'mermaid.esm.min'];
+cpSync(join(mermaid, `${bundle}.mjs`), join(site, 'dist/mermaid', `${bundle}.mjs`));
+cpSync(join(mermaid, 'chunks', bundle), join(site, 'dist/mermaid/chunks', bundle), {
+  recursive: true,
+  filter: (file) => !file.endsWith('.map'),
+});
