@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Level } from 'level';
+import type { Level } from 'level';
 import { StorageInUse } from '../errors.ts';
 
 /**
@@ -19,6 +19,7 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
 
 /** Returns undefined if LevelDB's files next to `LOCK` are corrupt. */
 async function tryLock(path: string): Promise<Level | undefined> {
+  const { Level } = await import('level');
   const level = new Level(path);
   try {
     await level.open();

@@ -1,6 +1,6 @@
 import { chmod, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Level } from 'level';
+import type { Level } from 'level';
 import { damaged, StorageFailed, StorageInUse } from '../errors.ts';
 import { checkTables } from './leveldb/tables.ts';
 
@@ -85,6 +85,7 @@ export async function openLevel(directory: string): Promise<Database> {
   // Without CURRENT, LevelDB would treat the other files as leftovers, delete them and create an empty database.
   const hasData = names.some((name) => /\.(?:log|ldb|sst)$/.test(name));
   if (isNew && hasData) throw damaged(directory, 'is missing its file CURRENT');
+  const { Level } = await import('level'); // gateway threads open no database
   const level: Database = new Level(directory, {
     keyEncoding: 'utf8',
     valueEncoding: 'buffer',
