@@ -1,5 +1,5 @@
 // `npm run release -- --dry-run`: makes every artifact of a release below dist/, then installs and runs each in an empty folder.
-// A dry run compresses less, which saves a minute of processor time.
+// A dry run compresses less, which saves half a minute of processor time.
 //   --key FILE     Ed25519 private key that signs SHA256SUMS; needed unless it is a dry run
 //   --builder URI  where it was built, for the provenance
 import { spawnSync } from 'node:child_process';
