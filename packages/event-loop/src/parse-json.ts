@@ -27,7 +27,7 @@ export interface JsonRules extends JsonLimits {
 }
 
 /** Default maximum of values in one piece: a few milliseconds of work, even if every member has a new name. */
-export const pieceValuesMax = 500;
+export const pieceValuesMax = 1000;
 /** Bounds the repeated scanning of nested containers: at each level of nesting, the container is scanned again, up to this length. */
 const pieceCharsMaxDefault = 64 * 1024;
 const [quote, comma, openBracket, closeBracket, openBrace, closeBrace, colon] = [0x22, 0x2c, 0x5b, 0x5d, 0x7b, 0x7d, 0x3a];

@@ -123,18 +123,19 @@ const membersMaxAt = (depth: number): number => (depth === 1 ? jsonMembersMax.bo
  * error the scan counts as the parser does; after the error the count does not matter.
  */
 function mustBeSplit(text: string): boolean {
-  const hasEscapes = text.includes('\\');
+  // Where the last string begins, which a colon makes a name; -1 in a text without escapes. V8 would search the whole text for an escape again
+  // at each colon, if the loop asked for that itself.
+  let name = text.includes('\\') ? 0 : -1;
   let depth = 0;
   let values = 0;
-  let name = 0; // where the last string begins, which a colon makes a name
   membersAt[0] = arrayBegin; // commas outside of the body are a syntax error, however many there are
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {
-      name = at;
+      if (name >= 0) name = at;
       at = endOfJsonString(text, at);
       if (at < 0) return false;
-    } else if (code === 0x3a && hasEscapes) {
+    } else if (code === 0x3a && name >= 0) {
       if (text.slice(name, at).includes('\\')) return true;
       name = at; // no string is searched twice
     } else if (code === 0x2c) {
