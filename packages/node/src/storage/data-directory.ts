@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { replaceFile } from '@transitd/cluster';
 import { reasonOf, requireOwnerOnly, StartError } from '@transitd/process';
 import { bootstrapBase, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
-import { createNode, hasNode, type LockedDirectory, lockNodeDirectory, StorageInUse } from '@transitd/storage-fsm';
+import { createNode, hasNode, type LockedDirectory, lockNodeDirectory, StorageFailed, StorageInUse } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { RaftEngine, type StorageOptions } from './raft-engine.ts';
 
@@ -80,10 +80,15 @@ export class DataDirectory {
     return text === undefined ? '' : usageNote.parse(JSON.parse(text)).process;
   }
 
-  /** Notes durably the process that has ended with all its uses of keys recorded. @throws errors of the file system */
-  noteUsage(process: string): Promise<void> {
+  /** Notes durably the process that has ended with all its uses of keys recorded. @throws StorageFailed */
+  async noteUsage(process: string): Promise<void> {
     const note: z.input<typeof usageNote> = { format: 1, process };
-    return replaceFile(join(this.#path, usageFile), `${JSON.stringify(note)}\n`);
+    const path = join(this.#path, usageFile);
+    try {
+      await replaceFile(path, `${JSON.stringify(note)}\n`);
+    } catch (cause) {
+      throw new StorageFailed(`${path} cannot be written: ${reasonOf(cause)}`, { cause });
+    }
   }
 
   close(): Promise<void> {

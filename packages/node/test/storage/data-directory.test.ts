@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MemberEvents } from '@transitd/cluster';
 import { noObserver, StartError } from '@transitd/process';
+import { StorageFailed } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { DataDirectory } from '../../src/storage/data-directory.ts';
 
@@ -40,7 +41,7 @@ describe('a data directory', () => {
     await directory.close();
   });
 
-  it('tells a start without a note of the uses of keys from one whose note cannot be read', async () => {
+  it('tells a start without a note of the uses of keys from one whose note cannot be read, or cannot be written', async () => {
     const directory = await DataDirectory.open(path);
     expect(await directory.notedUsage()).to.equal('');
     for (const process of ['p', 'unknown']) {
@@ -51,6 +52,13 @@ describe('a data directory', () => {
       writeFileSync(join(path, 'usage'), damaged);
       expect(await directory.notedUsage().catch(() => 'refused'), damaged).to.equal('refused');
     }
+    mkdirSync(join(path, 'usage.new'));
+    const error = await directory.noteUsage('p').then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).to.be.instanceOf(StorageFailed);
+    expect(String(error)).to.match(/usage cannot be written: /);
     await directory.close();
   });
 });
