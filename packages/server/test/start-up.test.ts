@@ -75,7 +75,7 @@ describe('modules loaded at start', () => {
     expect(workspacePackagesWith('server/src/run-server.ts')).to.include('api').and.not.include('client').and.not.include('cli');
   });
 
-  it('include neither the router nor the database for a gateway thread', () => {
-    expect(packagesWith('server/src/gateway-thread.ts')).to.include('zod').and.not.include.oneOf(['router', 'level']);
+  it('include neither Express nor the database for a gateway thread', () => {
+    expect(packagesWith('server/src/gateway-thread.ts')).to.include('zod').and.not.include.oneOf(['express', 'level']);
   });
 });

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import { isParam } from '../operation/path-forms.ts';
 
-/** Express's router, which is a package of its own, is loaded where it is used: gateway threads have none. */
-const loadRouter = (): RouterFactory => createRequire(import.meta.url)('router') as RouterFactory;
+/** Express is loaded where its router is used: gateway threads have none. */
+const loadExpress = (): typeof import('express') => createRequire(import.meta.url)('express');
 
 /** One pass of the router over its paths, in place of a request. */
 interface Walk<T> {
@@ -13,9 +13,7 @@ interface Walk<T> {
   failure: unknown;
 }
 
-type RouterFactory = <T>(options: { readonly caseSensitive: boolean; readonly strict: boolean }) => WalkRouter<T>;
-
-/** What we use of the router, with a walk in place of a request and a response. */
+/** What we use of Express's router. Its type wants a request and a response. */
 interface WalkRouter<T> {
   (walk: Walk<T>, response: undefined, end: (error?: unknown) => void): void;
   all(path: string, step: (walk: Walk<T>, response: undefined, next: () => void) => void): void;
@@ -30,7 +28,7 @@ export class PathRouter<T> {
 
   /** @param paths - paths as {@link Route} declares them, in order of precedence, each with its value */
   constructor(paths: readonly (readonly [path: string, value: T])[]) {
-    const router = loadRouter()<T>({ caseSensitive: true, strict: true });
+    const router = loadExpress().Router({ caseSensitive: true, strict: true }) as unknown as WalkRouter<T>;
     for (const [path, value] of paths)
       router.all(expressPath(path), (walk, _response, next) => {
         walk.stop = { value, next };
