@@ -123,8 +123,8 @@ const membersMaxAt = (depth: number): number => (depth === 1 ? jsonMembersMax.bo
  * error the scan counts as the parser does; after the error the count does not matter.
  */
 function mustBeSplit(text: string): boolean {
-  // Where the last string begins, which a colon makes a name; -1 in a text without escapes. V8 would search the whole text for an escape again
-  // at each colon, if the loop asked for that itself.
+  // Where the last string begins, which a colon makes a name; -1 in a text without escapes. If the loop itself asked whether the text has
+  // escapes, V8 would search the whole text for one at each colon.
   let name = text.includes('\\') ? 0 : -1;
   let depth = 0;
   let values = 0;
