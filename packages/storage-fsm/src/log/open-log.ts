@@ -17,7 +17,7 @@ export interface SegmentLogOptions extends Partial<SegmentSizes> {
 }
 
 const mebibyte = 1024 * 1024;
-const defaults = { segmentBytes: 64 * mebibyte, growBytes: 4 * mebibyte, cacheBytes: 16 * mebibyte };
+const defaults = { segmentBytes: 64 * mebibyte, growBytes: 4 * mebibyte, cacheBytes: 4 * mebibyte };
 const groupBytesMax = 8 * mebibyte;
 
 /** The parts of an open log. */

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { glob, mkdtemp, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Entry, LogWrite } from '@transitd/raft-core';
@@ -305,6 +305,19 @@ describe('SegmentLog', () => {
       await write(log, { entries: entries({ first: 18, last: 20 }, 1) });
       expect(await operationsOf(() => read(log, 18, 20))).to.deep.equal([]);
       expect(await operationsOf(() => read(log, 1, 20))).to.deep.equal(['read 0000000001.log']);
+    });
+
+    it('caches 4 MiB of the newest entries by default', async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'segment-log-'));
+      await createNode(directory, identity);
+      const byDefault = await SegmentLog.open(directory, noTimer);
+      const data = new Uint8Array(1024 * 1024 - 1024);
+      for (let index = 1; index <= 6; index++) await write(byDefault, { ...term(1), entries: [{ ...entry(index, 1), data }] });
+      const logs = glob(join(directory, '**/*.log'));
+      for await (const path of logs) await truncate(path); // so that only cached entries can be read
+      expect((await read(byDefault, 3, 6)).map(({ index }) => index)).to.deep.equal([3, 4, 5, 6]);
+      expect(await outcome(read(byDefault, 2, 2))).to.be.instanceOf(StorageFailed);
+      await rm(directory, { recursive: true });
     });
 
     it('fails at an entry whose bytes have changed', async () => {
