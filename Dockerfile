@@ -26,6 +26,7 @@ RUN NODE_COMPILE_CACHE=/opt/transitd/node_modules/.cache/transitd node --input-t
 FROM ${BASE}
 COPY --from=tree --chown=0:0 /opt/transitd /opt/transitd
 COPY --from=tree --chown=65532:65532 /var/lib/transitd /var/lib/transitd
+ENV MALLOC_ARENA_MAX=2
 USER 65532:65532
 # The node writes only to this volume: run it with --read-only.
 VOLUME /var/lib/transitd

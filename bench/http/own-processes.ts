@@ -40,7 +40,13 @@ export class OwnProcesses {
     const program = from === undefined ? entry : join(from, 'packages/server/transitd.mjs');
     const options = ['--disable-sigusr1', '--max-semi-space-size=8'];
     const child = spawn(process.execPath, [...options, program, 'server', ...command], {
-      env: { ...withoutSettings(process.env), TRANSITD_LOG_FORMAT: 'json', TRANSITD_LOG_LEVEL: 'info', ...environment },
+      env: {
+        MALLOC_ARENA_MAX: '2',
+        ...withoutSettings(process.env),
+        TRANSITD_LOG_FORMAT: 'json',
+        TRANSITD_LOG_LEVEL: 'info',
+        ...environment,
+      },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#children.push(child);

@@ -61,6 +61,7 @@ export class DevNode {
   start(): void {
     this.#startedMs = performance.now();
     const child = spawn(process.execPath, ['--disable-sigusr1', '--max-semi-space-size=8', ...this.#options.command], {
+      env: { MALLOC_ARENA_MAX: '2', ...process.env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });

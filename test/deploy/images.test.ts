@@ -12,3 +12,12 @@ describe('the compiled sources in the images', () => {
       expect(options).to.equal('');
     });
 });
+
+describe('the shipped ways to start a node', () => {
+  for (const file of ['package.json', 'Dockerfile', 'scripts/release/transitd.sh', 'scripts/cluster/dev-node.ts'])
+    it(`limit the memory of the allocator and of the young generation: ${file}`, () => {
+      const text = readFileSync(join(root, file), 'utf8');
+      expect(text).to.match(/MALLOC_ARENA_MAX\W*2\b/);
+      expect(text).to.match(/--max-semi-space-size=8\b/);
+    });
+});
