@@ -294,21 +294,6 @@ describe('parseBody', () => {
       }
     });
   }
-
-  it('searches a text without escapes for them once, also in compiled code', () => {
-    const items = Array.from({ length: 400 }, () => ({ a: 'A'.repeat(150) }));
-    const bytes = Buffer.from(JSON.stringify({ items }));
-    const usualMs = (read: () => unknown): number => {
-      const times = Array.from({ length: 1_000 }, () => {
-        const beganMs = performance.now();
-        read();
-        return performance.now() - beganMs;
-      });
-      return times.sort((one, other) => one - other)[500] ?? Number.NaN;
-    };
-    const parsedMs = usualMs(() => JSON.parse(bytes.toString('latin1')));
-    expect(usualMs(() => parseBody(bytes, undefined))).to.be.below(6 * parsedMs);
-  });
 });
 
 describe('queryBody', () => {
