@@ -101,6 +101,7 @@ export class Cluster implements Peers {
     const { nodeId, clusterId } = driver.status();
     this.#options = options;
     membershipList.useLog(storage);
+    peers.useDriver(driver);
     this.membershipList = membershipList;
     this.standbys = standbys;
     this.heartbeats = new Heartbeats(config.cluster_heartbeat_interval, performance.now(), events);

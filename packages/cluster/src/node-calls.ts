@@ -1,6 +1,6 @@
 // The calls that each node answers to each other one, whichever engine has its records.
 
-import type { LogIndex, NodeId } from '@transitd/raft-core';
+import type { ConfirmOutcome, Driver, LogIndex, NodeId } from '@transitd/raft-core';
 import { fieldsIn, type Replica } from '@transitd/storage-fsm';
 import type { ReportSource } from './ports/cluster-host.ts';
 import { reachedIndex } from './standbys/reached-index.ts';
@@ -55,6 +55,13 @@ export async function askToConfirm(
   const { status, json } = await client.post(id, confirmPath, { json: { index }, timeoutMs });
   if (status !== 200) throw new Error(`node ${id} did not confirm: status ${status}`);
   return (json as { appliedIndex: LogIndex }).appliedIndex;
+}
+
+/** Asks the same by a message on the Raft connection. @throws Error if the node does not answer */
+export async function askByMessage(driver: Pick<Driver<unknown>, 'confirm'>, id: NodeId, index: LogIndex): Promise<LogIndex> {
+  const outcome = await new Promise<ConfirmOutcome>((resolve) => driver.confirm(id, index, resolve));
+  if (outcome.kind !== 'applied') throw new Error(`node ${id} did not confirm: ${outcome.reason}`);
+  return outcome.index;
 }
 
 /** Asks another node for its report on itself. @throws ClusterCallError, Error if the node refuses */

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { freshForIntervals } from '@transitd/health';
 import { systemClock } from '@transitd/process';
-import type { NodeId } from '@transitd/raft-core';
+import type { LogIndex, NodeId } from '@transitd/raft-core';
 import type { Exclusion } from './membership/exclusion.ts';
 import type { MembershipList } from './membership/membership-list.ts';
-import { askToConfirm, confirmWithinMs } from './node-calls.ts';
+import { askByMessage, askToConfirm, confirmWithinMs } from './node-calls.ts';
 import { PeerLog } from './peer-log.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import { Pauses } from './ports/pauses.ts';
+import type { Storage } from './ports/storage-port.ts';
 import { Standbys } from './standbys/standbys.ts';
 import { ClusterClient } from './transport/cluster-client.ts';
 import type { Incarnation } from './transport/incarnations.ts';
@@ -24,6 +25,7 @@ export class RaftPeers {
   readonly pauses = new Pauses();
   readonly #host: ClusterHost;
   readonly #membershipList: MembershipList;
+  #driver: Pick<Storage['driver'], 'confirm'> | undefined;
 
   /** @param incarnation - the number of this incarnation, as stored at this start */
   constructor(
@@ -51,7 +53,7 @@ export class RaftPeers {
       servesForMs: freshForIntervals * intervalMs,
       clock: systemClock,
       pauses: this.pauses,
-      confirm: (id, index) => askToConfirm(this.client, id, { index, timeoutMs: confirmWithinMs + intervalMs }),
+      confirm: (id, index) => this.#confirm(id, index, confirmWithinMs + intervalMs),
     });
     events.on('members', () => {
       this.followMembers();
@@ -59,11 +61,22 @@ export class RaftPeers {
     });
   }
 
+  /** From now on, asks nodes to confirm by messages on the Raft connections. */
+  useDriver(driver: Pick<Storage['driver'], 'confirm'>): void {
+    this.#driver = driver;
+  }
+
   /** Connects to the present members. */
   followMembers(): void {
     // A node that reads the log from its beginning may find a former member whose address is now this node's own.
     const own = this.#host.config.cluster_addr;
     this.transport.members(this.#membershipList.knownMembers.filter(({ clusterAddress }) => clusterAddress !== own));
+  }
+
+  /** A node of release 0.1.0, and one without a connection now, is asked by a call. */
+  #confirm(id: NodeId, index: LogIndex, timeoutMs: number): Promise<LogIndex> {
+    if (this.#driver !== undefined && this.transport.carries('Confirm', id)) return askByMessage(this.#driver, id, index);
+    return askToConfirm(this.client, id, { index, timeoutMs });
   }
 
   close(): void {

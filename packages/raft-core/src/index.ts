@@ -15,10 +15,12 @@ export type {
   Status,
 } from './core/contract/raft-core.ts';
 export { Raft, type RaftOptions } from './core/raft.ts';
+export type { ConfirmDone } from './driver/confirmations.ts';
 export { Driver } from './driver/driver.ts';
 export { type DriverLimits, driverLimits } from './driver/limits.ts';
 export type { DriverOptions, DriverPorts, PeerPorts } from './driver/options.ts';
 export type {
+  ConfirmOutcome,
   ConfRefusalReason,
   DriverStatus,
   ProposalOutcome,
@@ -42,4 +44,4 @@ export { CodecError } from './wire/codec-error.ts';
 export { decodeConfState, encodeConfState } from './wire/conf-state.ts';
 export { decodeMessage, encodeMessage, frameBytesMax, WIRE_VERSION } from './wire/message.ts';
 export { decodeSnapshotMeta, encodeSnapshotMeta } from './wire/snapshot-meta.ts';
-export { commonVersion, type WireVersions, wireVersions } from './wire/version.ts';
+export { commonVersion, isInVersion, type WireVersions, wireVersions } from './wire/version.ts';

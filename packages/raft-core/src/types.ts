@@ -65,7 +65,7 @@ export type Fitness = 'fit' | 'low' | 'sealed';
 
 export type Role = 'follower' | 'precandidate' | 'candidate' | 'leader' | 'faulty';
 
-/** One waiting read. `id` is unique within `incarnation`, the asking node's incarnation. */
+/** One waiting read or question. `id` is unique within `incarnation`, the asking node's incarnation. */
 export interface ReadRequest {
   readonly id: number;
   readonly incarnation: number;
@@ -132,6 +132,10 @@ export type Message = Envelope &
         readonly index: LogIndex;
         readonly ok: boolean;
       }
+    /** Asks, between drivers, whether the entry is applied. Answered once it is. */
+    | { readonly type: 'Confirm'; readonly request: ReadRequest; readonly index: LogIndex }
+    /** `index`: the newest entry that the sender has applied and published; at or above the one that was asked for. */
+    | { readonly type: 'ConfirmResp'; readonly request: ReadRequest; readonly index: LogIndex }
   );
 
 type WithoutEnvelope<M> = M extends unknown ? Omit<M, keyof Envelope> : never;

@@ -4,6 +4,7 @@ import {
   encodeBatch,
   encodeMessage,
   frameBytesMax,
+  isInVersion,
   type Message,
   type NodeId,
   wireVersions,
@@ -122,6 +123,11 @@ export class PeerLink {
 
   get isConnected(): boolean {
     return this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  /** Whether the peer reads messages of that type, as far as this node is connected to it now. */
+  carries(type: Message['type']): boolean {
+    return this.isConnected && isInVersion(type, versionOf(this.#socket.protocol, wireVersions));
   }
 
   /** Whether the peer closed its connection and refused the last attempt to open another one. */
@@ -245,8 +251,13 @@ export function backoffMs(
 
 const ignoreError = (): void => undefined;
 
-/** Encodes all messages as one frame, or one frame each when together they exceed the frame limit. */
-function framesOf(messages: readonly Message[], version: number): readonly Uint8Array[] {
+/**
+ * Encodes all messages as one frame, or one frame each when together they exceed the frame limit. Leaves out types that the version does
+ * not have: a peer may connect again with an older version after it was asked.
+ */
+function framesOf(all: readonly Message[], version: number): readonly Uint8Array[] {
+  const messages = all.filter(({ type }) => isInVersion(type, version));
+  if (messages.length === 0) return [];
   try {
     return [encodeBatch(messages, version)];
   } catch (error) {

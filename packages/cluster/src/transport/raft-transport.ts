@@ -76,6 +76,11 @@ export class WebSocketTransport implements Transport {
     return [...this.#outgoing].flatMap(([id, link]) => (link.isConnected ? [] : [id]));
   }
 
+  /** Whether this node and that peer are connected both ways, and the peer reads messages of that type. */
+  carries(type: Message['type'], to: NodeId): boolean {
+    return this.#incoming.has(to) && this.#outgoing.get(to)?.carries(type) === true;
+  }
+
   send(messages: readonly Message[]): void {
     for (const [id, toPeer] of Map.groupBy(messages, ({ to }) => to)) this.#outgoing.get(id)?.send(toPeer);
   }

@@ -357,6 +357,29 @@ describe('Raft’s messages', () => {
     expect(b.heard.map(({ type }) => type)).to.deep.equal(['Heartbeat', 'Append', 'Heartbeat']);
   });
 
+  it('of a type that the agreed format does not have are left out, and the others arrive', async () => {
+    const question: Message = { ...heartbeat(1, 2), type: 'Confirm', request: { id: 1, incarnation: 1 }, index: 7 };
+    for (const [newest, types] of [
+      [1, ['Heartbeat']],
+      [2, ['Heartbeat', 'Confirm']],
+    ] as const) {
+      const [a, b] = [endOf(one), endOf(two)];
+      const [atA, atB] = [await listen(one, a), await listen(two, b, { versions: { oldest: 1, newest } })];
+      expect(a.transport.carries('Confirm', 2), 'before there is a connection').to.equal(false);
+      a.transport.members([memberAt(two, atB.port)]);
+      await meet(a, b);
+      expect(a.transport.carries('Confirm', 2), 'before the peer has connected').to.equal(false);
+      b.transport.members([memberAt(one, atA.port)]);
+      await untilHeard(b, a, heartbeat(2, 1));
+      expect(a.transport.carries('Confirm', 2)).to.equal(newest === 2);
+      a.transport.send([question]);
+      a.transport.send([heartbeat(1, 2, 5), question]);
+      a.transport.send([heartbeat(1, 2, 6)]);
+      await until(() => b.heard.some((message) => message.type === 'Heartbeat' && message.round === 6));
+      expect(new Set(b.heard.map(({ type }) => type))).to.deep.equal(new Set(types));
+    }
+  });
+
   it('that together exceed a frame are sent one by one', async () => {
     const [a, b] = [endOf(one), endOf(two)];
     a.transport.members([memberAt(two, (await listen(two, b)).port)]);

@@ -3,6 +3,7 @@ import { Raft } from '../core/raft.ts';
 import { invariant } from '../invariant.ts';
 import type { Clock, Done, LogStore } from '../ports.ts';
 import type { ConfChange, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
+import { Confirmations, type ConfirmDone } from './confirmations.ts';
 import { Effects } from './effects.ts';
 import { type DriverLimits, driverLimits } from './limits.ts';
 import type { DriverOptions, DriverPorts, PeerPorts } from './options.ts';
@@ -45,6 +46,7 @@ export class Driver<Result> {
   readonly #proposals = new Proposals<Result>();
   readonly #reads = new Reads();
   readonly #transfers = new Transfers();
+  readonly #confirmations: Confirmations;
 
   #turnPlanned = false;
   #endTicks: (() => void) | undefined;
@@ -76,6 +78,7 @@ export class Driver<Result> {
       ...(options.removed === undefined ? {} : { removed: options.removed }),
       ...(options.observe === undefined ? {} : { observe: options.observe }),
     });
+    this.#confirmations = new Confirmations(log.start);
     this.#stall = new StallWatch(this.#limits, options.fitness);
     this.#effects = new Effects({
       core: this.#core,
@@ -84,6 +87,7 @@ export class Driver<Result> {
       options,
       proposals: this.#proposals,
       reads: this.#reads,
+      confirmations: this.#confirmations,
       finished: (error, note) => this.#finished(error, note),
       input: (note) => this.#input(note),
     });
@@ -140,6 +144,14 @@ export class Driver<Result> {
   /** Transfers leadership to the given voter, or to the voter with the longest log. Proposals are refused in the meantime. */
   transfer(to: NodeId | undefined, done: TransferDone): void {
     this.#take(done, this.#refusal(), () => this.#transfers.queue(to, done));
+  }
+
+  /**
+   * Asks a peer to answer once it has applied and published entry `index`. The transport must carry such messages to the peer (see
+   * `isInVersion`). `done` is called once, after this call has returned.
+   */
+  confirm(to: NodeId, index: LogIndex, done: ConfirmDone): void {
+    this.#take(done, this.#refusal(), () => this.#confirmations.queue({ to, index, done }));
   }
 
   setFitness(fitness: Fitness): void {
@@ -285,7 +297,7 @@ export class Driver<Result> {
     this.#core.setFitness(this.#stall.fitness);
     if (this.#stall.isStalled) this.#reads.refuseWaiting('stalled');
     if (this.#peers !== undefined) this.#reportLease();
-    this.#effects.proceed();
+    this.#effects.proceed(this.#confirmations.ask(nowMs + this.#limits.electionMs));
     this.#reportLease();
     this.#observeLeadership(nowMs);
     this.#planEarlyCampaign(nowMs);
@@ -301,9 +313,15 @@ export class Driver<Result> {
     const nowMs = this.#clock.now();
     for (const message of inbox) {
       if (message.type === 'refused') this.#core.refused(message.from);
-      else if (!this.#isFromRemoved(message)) this.#core.step(message, nowMs);
+      else if (this.#isFromRemoved(message)) continue;
+      else if (message.type === 'Confirm' || message.type === 'ConfirmResp') this.#confirmations.receive(message);
+      else this.#core.step(message, nowMs);
     }
-    for (const peer of unreachable) this.#core.unreachable(peer);
+    for (const peer of unreachable) {
+      this.#core.unreachable(peer);
+      this.#confirmations.unreachable(peer);
+    }
+    this.#confirmations.expire(nowMs);
     this.#promotion.promote(this.#core, this.#options.promotes, nowMs);
     this.#proposals.submit();
     this.#transfers.submit((to) => this.#core.transferLeadership(to));
@@ -343,6 +361,7 @@ export class Driver<Result> {
   #windDown(stopping: Stopping): boolean {
     this.#reads.refuseAll('stopped');
     this.#transfers.refuseAll('stopped');
+    this.#confirmations.refuseAll('stopped');
     this.#announce();
     if (this.#proposals.size > 0) return false;
     this.#endTimers();
@@ -371,6 +390,7 @@ export class Driver<Result> {
     this.#effects.giveUpFetch();
     this.#proposals.fail();
     this.#transfers.refuseAll('faulty');
+    this.#confirmations.refuseAll('faulty');
     this.#reads.refuseAll('faulty');
     this.#announce();
     for (const done of this.#stopping?.dones ?? []) done(error);

@@ -1,6 +1,7 @@
 import type { RaftCore, Ready } from '../core/contract/raft-core.ts';
 import type { LogIndex, Message } from '../types.ts';
 import { Applier } from './applier.ts';
+import type { Confirmations } from './confirmations.ts';
 import type { DriverLimits } from './limits.ts';
 import { type Finished, LogWork } from './log-work.ts';
 import type { DriverOptions, DriverPorts } from './options.ts';
@@ -15,6 +16,7 @@ export interface EffectsParts<Result> {
   readonly options: Pick<DriverOptions, 'onConfiguration' | 'onConfCommitted' | 'onRemoved'>;
   readonly proposals: Proposals<Result>;
   readonly reads: Reads;
+  readonly confirmations: Confirmations;
   /** Called when an effect of a port has completed; an event-loop turn follows. */
   readonly finished: Finished;
   /** Handles an event; an event-loop turn follows. */
@@ -80,10 +82,14 @@ export class Effects<Result> {
     return this.#applier.stalledMs(nowMs);
   }
 
-  /** Carries out the next batch of effects, then applies, flushes and compacts. While a snapshot is pending, only installs it. */
-  proceed(): void {
+  /**
+   * Carries out the next batch of effects, then applies, flushes and compacts. While a snapshot is pending, only installs it.
+   * @param questions - sent together with the messages of the batch
+   */
+  proceed(questions: readonly Message[]): void {
     const { core } = this.#parts;
-    if (!this.#snapshots.isPending && core.hasReady()) this.#carryOut(core.ready());
+    if (!this.#snapshots.isPending && core.hasReady()) this.#carryOut(core.ready(), questions);
+    else this.send(questions);
     if (this.#snapshots.isPending) this.#install();
     else this.#advance();
     this.#logWork.release();
@@ -108,7 +114,7 @@ export class Effects<Result> {
     );
   }
 
-  #carryOut(ready: Ready): void {
+  #carryOut(ready: Ready, questions: readonly Message[]): void {
     const { seq, events, readLog, immediate, commitHint, hardState, snapshot, entries, committed, fetch } = ready;
     const { options, ports, proposals, reads } = this.#parts;
     for (const event of events) {
@@ -117,7 +123,7 @@ export class Effects<Result> {
       else options.onRemoved?.(event.atIndex);
     }
     for (const request of readLog) this.#logWork.read(request);
-    this.send(immediate);
+    this.send([...immediate, ...questions]);
     if (commitHint !== undefined) ports.log.noteCommit(commitHint);
     if (snapshot !== undefined) {
       if (hardState !== undefined) this.#logWork.write({ hardState, entries: [] }, seq, { partial: true });
@@ -137,12 +143,13 @@ export class Effects<Result> {
 
   /** Applies committed entries to the state machine, and flushes the state machine to its disk from time to time. */
   #advance(): void {
-    const { ports, limits, proposals, reads } = this.#parts;
+    const { ports, limits, proposals, reads, confirmations } = this.#parts;
     this.#applier.applyChunk(ports.clock, limits.applyChunkMs, (entry, result) => {
       this.#logWork.applied(entry);
       proposals.applied(entry, result);
     });
     reads.applied(this.#applier.appliedIndex);
+    this.send(confirmations.answers(this.#applier.appliedIndex));
     if (this.#applier.isIdle) this.#logWork.readNextToApply();
     if (this.#applier.isFlushDue(ports.clock.now())) this.flush();
     this.#logWork.compact(this.#applier.flushedIndex);

@@ -35,6 +35,12 @@ export type ReadOutcome = { readonly kind: 'readable'; readonly index: LogIndex 
  */
 export type TransferOutcome = { readonly kind: 'resigned' | 'aborted' } | Refused<TransferRefusalReason>;
 
+/** `unanswered`: the peer cannot be reached, or has not answered within an election timeout. */
+export type UnconfirmedReason = RefusalReason | 'unanswered';
+
+/** `applied`: the peer has applied and published the entry that was asked for, and all others up to `index`. */
+export type ConfirmOutcome = { readonly kind: 'applied'; readonly index: LogIndex } | Refused<UnconfirmedReason>;
+
 export interface DriverStatus {
   readonly nodeId: NodeId;
   readonly clusterId: string;

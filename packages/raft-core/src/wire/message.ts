@@ -4,7 +4,7 @@ import { ByteWriter } from './byte-writer.ts';
 import { CodecError } from './codec-error.ts';
 import { ENTRY_HEADER_BYTES, readEntries, writeEntries } from './entries.ts';
 import { decodeSnapshotMeta, encodeSnapshotMeta, positionMax } from './snapshot-meta.ts';
-import { wireVersions } from './version.ts';
+import { isInVersion, wireVersions } from './version.ts';
 
 /**
  * First byte of a frame, unless its reader knows only an older version. A frame of an unknown version is refused as a whole, and its reader
@@ -31,6 +31,8 @@ const codes = {
   ReadIndex: 13,
   ReadIndexResp: 14,
   Commit: 15,
+  Confirm: 16,
+  ConfirmResp: 17,
 } as const satisfies Record<Message['type'], number>;
 
 const types = new Map<number, Message['type']>(Object.entries(codes).map(([type, code]) => [code, type as Message['type']]));
@@ -45,10 +47,11 @@ const READ_REQUEST_BYTES = 12;
  * Encodes a message as one frame: `version u8 | type u8 | from u48 | to u48 | term u48 | session u48 | cluster id | fields`, numbers
  * big-endian, entries by their bytes. Rare data is JSON with a version of its own.
  * @param version - the version agreed with the receiver; an older one leaves out what it does not know
- * @throws CodecError for a message that no core sends: a number that is not an integer from 0 to 2^48 - 1, entries that do not follow
- * `prevIndex`
+ * @throws CodecError for a type that this version does not have, and for a message that no core sends: a number that is not an integer
+ * from 0 to 2^48 - 1, entries that do not follow `prevIndex`
  */
 export function encodeMessage(message: Message, version = WIRE_VERSION): Uint8Array {
+  if (!isInVersion(message.type, version)) throw new CodecError(`Version ${version} has no messages of type ${message.type}.`);
   const meta = message.type === 'SnapOffer' ? encodeSnapshotMeta(message.meta) : undefined;
   const size = ENVELOPE_BYTES + message.clusterId.length + FIELDS_BYTES_MAX + listBytes(message) + (meta?.length ?? 0);
   const writer = new ByteWriter(size);
@@ -100,6 +103,9 @@ function writeFields(writer: ByteWriter, message: Message): ByteWriter {
       return writeRequests(writer, message.requests);
     case 'ReadIndexResp':
       return writeRequests(writer.u48(message.index).flag(message.ok), message.requests);
+    case 'Confirm':
+    case 'ConfirmResp':
+      return writer.u48(message.request.id).u48(message.request.incarnation).u48(message.index);
   }
 }
 
@@ -116,9 +122,9 @@ function writeRequests(writer: ByteWriter, requests: readonly ReadRequest[]): By
 export function decodeMessage(frame: Uint8Array): Message {
   if (frame.length > frameBytesMax) throw new CodecError(`The frame is longer than ${frameBytesMax} bytes.`);
   const reader = new ByteReader(frame);
-  readVersion(reader);
+  const version = readVersion(reader);
   const type = types.get(reader.u8());
-  if (type === undefined) throw new CodecError('The type of the message is unknown.');
+  if (type === undefined || !isInVersion(type, version)) throw new CodecError('The type of the message is unknown.');
   const [from, to, term, session] = [reader.u48(), reader.u48(), reader.u48(), reader.u48()];
   if (from === 0 || to === 0) throw new CodecError('The sender or receiver of the message is 0.');
   if (term > positionMax) throw new CodecError(`The term of the message is above ${positionMax}.`);
@@ -128,10 +134,11 @@ export function decodeMessage(frame: Uint8Array): Message {
 }
 
 /** @throws CodecError for a version that this program does not know */
-export function readVersion(reader: ByteReader): void {
+export function readVersion(reader: ByteReader): number {
   const version = reader.u8();
   if (version < wireVersions.oldest || version > wireVersions.newest)
     throw new CodecError('The version of the frame is unknown.');
+  return version;
 }
 
 type Envelope = Pick<Message, 'from' | 'to' | 'term' | 'clusterId' | 'session'>;
@@ -173,6 +180,9 @@ function readFields(reader: ByteReader, type: Message['type'], envelope: Envelop
       return { ...envelope, type, requests: readRequests(reader) };
     case 'ReadIndexResp':
       return { ...envelope, type, index: reader.u48(), ok: reader.flag(), requests: readRequests(reader) };
+    case 'Confirm':
+    case 'ConfirmResp':
+      return { ...envelope, type, request: { id: reader.u48(), incarnation: reader.u48() }, index: reader.u48() };
   }
 }
 

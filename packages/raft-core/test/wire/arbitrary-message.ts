@@ -7,7 +7,8 @@ const u48 = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: 2 ** 48 - 1 }));
 const position = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: positionMax }));
 const id = fc.integer({ min: 1, max: 2 ** 48 - 1 });
 const flag = fc.boolean();
-const requests = fc.array(fc.record({ id: u48, incarnation: u48 }), { maxLength: 5 });
+const request = fc.record({ id: u48, incarnation: u48 });
+const requests = fc.array(request, { maxLength: 5 });
 
 const pieces = fc.array(
   fc.record({
@@ -64,6 +65,7 @@ const fields = fc.oneof(
   record({ type: constant('Removed' as const), atIndex: u48 }),
   record({ type: constant('ReadIndex' as const), requests }),
   record({ type: constant('ReadIndexResp' as const), requests, index: u48, ok: flag }),
+  record({ type: fc.constantFrom('Confirm' as const, 'ConfirmResp' as const), request, index: u48 }),
 );
 
 const clusterId = fc.string({ unit: 'binary-ascii', maxLength: 40 });

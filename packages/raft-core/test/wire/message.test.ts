@@ -6,6 +6,7 @@ import { decodeBatch, encodeBatch } from '../../src/wire/batch.ts';
 import { CodecError } from '../../src/wire/codec-error.ts';
 import { decodeMessage, encodeMessage, frameBytesMax } from '../../src/wire/message.ts';
 import { positionMax } from '../../src/wire/snapshot-meta.ts';
+import { isInVersion } from '../../src/wire/version.ts';
 import { message } from './arbitrary-message.ts';
 
 const envelope = { from: 1, to: 2, term: 3, session: 4, clusterId: 'c' };
@@ -61,22 +62,48 @@ describe('decodeMessage', () => {
       '000000000002' + '00' + '00000003' + '010203', // term, type, length, data
       '000000000003' + '01' + '00000000',
     ].join('');
-    expect(hex(encodeMessage(append))).to.equal(written);
+    expect(hex(encodeMessage(append, 1))).to.equal(written);
     expect(decodeMessage(Buffer.from(written, 'hex'))).to.deep.equal(append);
   });
 
   it('reads a heartbeat with the length of the lease, which may be 0', () => {
     const heartbeat: Message = { ...envelope, type: 'Heartbeat', commit: 5, round: 7, leaseMs: 150 };
     const fields = '000000000001000000000002000000000003000000000004' + '0163' + '000000000005000000000007';
-    expect(hex(encodeMessage(heartbeat))).to.equal(`0107${fields}00000096`);
+    expect(hex(encodeMessage(heartbeat, 1))).to.equal(`0107${fields}00000096`);
     expect(decodeMessage(Buffer.from(`0107${fields}00000000`, 'hex'))).to.deep.equal({ ...heartbeat, leaseMs: 0 });
   });
 
   it('reads a commit index that wants no answer', () => {
     const commit: Message = { ...envelope, type: 'Commit', prevIndex: 5, prevTerm: 2, commit: 4 };
     const written = '010f' + '000000000001000000000002000000000003000000000004' + '0163' + '000000000005000000000002000000000004';
-    expect(hex(encodeMessage(commit))).to.equal(written);
+    expect(hex(encodeMessage(commit, 1))).to.equal(written);
     expect(decodeMessage(Buffer.from(written, 'hex'))).to.deep.equal(commit);
+  });
+
+  it('reads a question whether an entry is applied, and the answer, in version 2 alone', () => {
+    const fields = '000000000001000000000002000000000003000000000004' + '0163' + '000000000007000000000006000000000005';
+    for (const [type, code] of [
+      ['Confirm', '10'],
+      ['ConfirmResp', '11'],
+    ] as const) {
+      const said: Message = { ...envelope, type, request: { id: 7, incarnation: 6 }, index: 5 };
+      expect(hex(encodeMessage(said, 2))).to.equal(`02${code}${fields}`);
+      expect(decodeMessage(Buffer.from(`02${code}${fields}`, 'hex'))).to.deep.equal(said);
+      expect(() => encodeMessage(said, 1)).to.throw(CodecError, 'Version 1');
+      expect(() => decodeMessage(Buffer.from(`01${code}${fields}`, 'hex'))).to.throw(CodecError, 'type');
+    }
+  });
+
+  it('reads every other message in both versions, which differ in their first byte', () => {
+    fc.assert(
+      fc.property(message, (said) => {
+        if (!isInVersion(said.type, 1)) return;
+        const [first, second] = [encodeMessage(said, 1), encodeMessage(said, 2)];
+        expect([first[0], second[0]]).to.deep.equal([1, 2]);
+        expect(first.subarray(1)).to.deep.equal(second.subarray(1));
+        expect(decodeMessage(first)).to.deep.equal(said);
+      }),
+    );
   });
 
   it('gives entry data as views of the frame, without a copy', () => {
@@ -100,7 +127,7 @@ describe('decodeMessage', () => {
   });
 
   for (const [name, change] of Object.entries<(frame: Uint8Array) => void>({
-    'a later version': (frame) => frame.set([2], 0),
+    'a later version': (frame) => frame.set([3], 0),
     'an earlier version': (frame) => frame.set([0], 0),
     'an unknown type': (frame) => frame.set([99], 1),
     'no sender': (frame) => frame.fill(0, 2, 8),

@@ -1,4 +1,4 @@
-// Test builds of later releases: copies of the packages in a temporary folder with a few lines changed. The product has no switch for this.
+// Test builds of other releases: copies of the packages in a temporary folder with a few lines changed. The product has no switch for this.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,18 +37,18 @@ const additions: readonly Change[] = [
       `    if (data[0] === 1 && this.#parts.machine.featureLevel >= ${nextLevel}) data[0] = ${nextFormat};\n`,
   },
   // A frame: a further version, in which heartbeats and votes have one more field.
-  { file: 'raft-core/src/wire/version.ts', find: 'newest: 1 };', replace: 'newest: 2 };' },
+  { file: 'raft-core/src/wire/version.ts', find: 'newest: 2 };', replace: 'newest: 3 };' },
   {
     file: 'raft-core/src/wire/message.ts',
     find: '  writeFields(writer, message);\n',
-    replace: "  writeFields(writer, message);\n  if (message.type === 'Heartbeat' && version >= 2) writer.u32(77);\n",
+    replace: "  writeFields(writer, message);\n  if (message.type === 'Heartbeat' && version >= 3) writer.u32(77);\n",
   },
   {
     file: 'raft-core/src/wire/message.ts',
     find: '  const message = readFields(reader, type, { from, to, term, clusterId: reader.ascii(), session });\n',
     replace:
       '  const message = readFields(reader, type, { from, to, term, clusterId: reader.ascii(), session });\n' +
-      "  if (type === 'Heartbeat' && (frame[0] ?? 0) >= 2 && reader.u32() !== 77) throw new CodecError('a field of the next release is wrong');\n",
+      "  if (type === 'Heartbeat' && (frame[0] ?? 0) >= 3 && reader.u32() !== 77) throw new CodecError('a field of the next release is wrong');\n",
   },
   // A record field: earlier releases keep it.
   {
@@ -95,6 +95,9 @@ const withoutOldLevels: Change = {
   replace: `  oldest: ${nextLevel},`,
 };
 
+/** A release that reads and writes only the first version of Raft frames, as 0.1.0 does. */
+const firstFrames: Change = { file: 'raft-core/src/wire/version.ts', find: 'newest: 2 };', replace: 'newest: 1 };' };
+
 /** Releases that are installed in a temporary folder. */
 export class Releases {
   readonly #folder = mkdtempSync(join(tmpdir(), 'transitd-releases-'));
@@ -107,6 +110,11 @@ export class Releases {
   /** Returns the program of a release after the next one, which no longer supports the levels of this one. */
   later(): Promise<string> {
     return this.#install('later', [...additions, withoutOldLevels]);
+  }
+
+  /** Returns the program of an earlier release, with the Raft frames of 0.1.0. */
+  earlier(): Promise<string> {
+    return this.#install('earlier', [firstFrames]);
   }
 
   remove(): void {

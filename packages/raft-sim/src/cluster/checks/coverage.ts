@@ -118,6 +118,7 @@ const extraCoverageEvents = [
   'connection stalled',
   'connection ended with frames under way',
   'frame of a replaced connection dropped',
+  'entry confirmed',
 ] as const;
 
 export type CoverageEvent = CoreCoverageEvent | (typeof extraCoverageEvents)[number] | (typeof seenEvents)[number];

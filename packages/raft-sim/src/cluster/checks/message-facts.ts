@@ -31,5 +31,8 @@ export function factsOf(message: Message): (number | boolean)[] {
       return [message.requests.length];
     case 'ReadIndexResp':
       return [message.requests.length, message.index, message.ok];
+    case 'Confirm':
+    case 'ConfirmResp':
+      return [message.request.id, message.index];
   }
 }

@@ -160,6 +160,11 @@ export class Safety {
     holds('an answer counts only in the term of the message that it answers', isOwn, () => ({ id, to, term, round }));
   }
 
+  /** A node was told that another has applied `asked`, and everything up to `index`. */
+  confirmed(asked: LogIndex, index: LogIndex): void {
+    holds('no entry is confirmed by an answer to another question', index >= asked, () => ({ asked, index }));
+  }
+
   /** Checks that the node's disk already has the state for which a message vouches (Raft §5.2, figure 2; the persistence contract). */
   sent(node: ObservedNode, message: Message): void {
     const { id, disk } = node;

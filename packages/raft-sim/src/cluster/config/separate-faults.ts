@@ -20,6 +20,8 @@ export interface SeparateFaults {
   readonly stalls?: Recurring;
   /** Messages travel on connections, which keep their order; a connection stalls, or ends and loses what was under way. */
   readonly streams?: Recurring;
+  /** No fault: the leader asks its peers whether its newest entries are applied. */
+  readonly questions?: Recurring;
 }
 
 const SHARE = 0.2;
@@ -31,6 +33,7 @@ export function separateFaults({ seed }: { readonly seed: number }): SeparateFau
     ...recurring('suspensions', new SimRandom((seed ^ 0x6_5109) >>> 0)),
     ...recurring('stalls', new SimRandom((seed ^ 0x7_57a1) >>> 0)),
     ...recurring('streams', new SimRandom((seed ^ 0x8_57e4) >>> 0)),
+    ...recurring('questions', new SimRandom((seed ^ 0x9_c0f1) >>> 0)),
   };
 }
 

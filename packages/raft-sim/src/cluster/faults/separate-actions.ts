@@ -8,10 +8,11 @@ import { act } from './actions.ts';
 
 /** Carries out the separate faults until all faults end. */
 export function runSeparateFaults(cluster: Cluster): void {
-  const { failedSyncs, suspensions, stalls, streams } = cluster.config.separate ?? {};
+  const { failedSyncs, suspensions, stalls, streams, questions } = cluster.config.separate ?? {};
   recur(cluster, failedSyncs, failSync);
   recur(cluster, suspensions, suspendLeader);
   recur(cluster, streams, disturbConnection);
+  if (cluster.config.profile !== 'core') recur(cluster, questions, askToConfirm); // drivers ask and answer
   // The code of `storage` uses promises. These continue between two events of the simulation, so never inside a turn.
   if (cluster.config.profile !== 'storage') recur(cluster, stalls, stallInTurn);
 }
@@ -85,6 +86,31 @@ function disturbConnection({ network, members, leader }: Cluster, random: SimRan
   if (random.chance(0.6)) network.stall(from.id, to.id, random.pick([20, 300, 2_000]) + random.below(200));
   if (random.chance(0.6))
     network.reconnect(from.id, to.id, { kept: random.below(10), reconnectMs: 1 + random.below(random.pick([20, 1_000])) });
+}
+
+/**
+ * Lets the leader, or another node, ask every node about the newest entries that some node has applied, a few times in a row. Answers are
+ * checked when they are sent.
+ */
+function askToConfirm(cluster: Cluster, random: SimRandom): void {
+  const { leader, running, members, coverage, safety } = cluster;
+  const asker = leader !== undefined && random.chance(0.8) ? leader : random.pick(running);
+  const newest = Math.max(...running.map(({ incarnation }) => incarnation?.machine.applied ?? 0));
+  for (let more = 0; more < 3; more++) {
+    later(cluster, more * random.below(20), () => {
+      const { incarnation } = asker;
+      if (incarnation === undefined) return;
+      const index = newest + more;
+      for (const { id } of members.filter((member) => member !== asker))
+        cluster.enter(asker, incarnation, () =>
+          incarnation.host.confirm(id, index, (outcome) => {
+            if (outcome.kind !== 'applied') return;
+            coverage.met('entry confirmed');
+            safety.confirmed(index, outcome.index);
+          }),
+        );
+    });
+  }
 }
 
 /** Stops a machine with its monotonic clock. */

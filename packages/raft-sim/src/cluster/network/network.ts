@@ -3,6 +3,7 @@ import {
   commonVersion,
   decodeMessage,
   encodeMessage,
+  isInVersion,
   type Message,
   type NodeId,
   type WireVersions,
@@ -186,6 +187,8 @@ export class SimNetwork {
     }
     const [from, to] = [versions(message.from), versions(message.to)];
     const version = commonVersion(from, to);
+    // No node is asked in a version that has no questions; a transport drops them.
+    if (!isInVersion(message.type, version ?? from.newest)) return () => undefined;
     const frame = writeFrame(message, version ?? from.newest);
     // A newer node sends a type that the older does not know. An agreed version forbids that; the older node must tolerate it nevertheless.
     if (from.newest > to.newest && this.#random.chance(0.02)) frame[1] = UNKNOWN_TYPE;

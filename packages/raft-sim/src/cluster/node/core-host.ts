@@ -1,6 +1,7 @@
 import {
   type Clock,
   type ConfChange,
+  type ConfirmDone,
   type ConfRefusal,
   type Done,
   type DriverLimits,
@@ -122,6 +123,10 @@ export class CoreHost implements Host {
 
   transfer(to: NodeId | undefined): void {
     this.#do(() => void this.#core.transferLeadership(to));
+  }
+
+  confirm(_to: NodeId, _index: LogIndex, done: ConfirmDone): void {
+    this.#ports.clock.afterTurn(() => done({ kind: 'refused', reason: 'unanswered' }));
   }
 
   setFitness(fitness: Fitness): void {

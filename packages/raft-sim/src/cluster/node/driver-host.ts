@@ -11,6 +11,7 @@ export function driverHost(driver: Driver<MachineResult>): Host {
     readIndex: (done) => driver.readIndex(done),
     leaseRead: () => driver.leaseRead(),
     leaseEndMs: () => driver.leaseEndMs(),
+    confirm: (to, index, done) => driver.confirm(to, index, done),
     transfer: (to) => driver.transfer(to, () => undefined),
     setFitness: (fitness) => driver.setFitness(fitness),
     consensus: () => driver.consensus(),

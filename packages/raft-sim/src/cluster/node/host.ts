@@ -1,5 +1,6 @@
 import type {
   ConfChange,
+  ConfirmDone,
   ConfRefusalReason,
   Fitness,
   LogIndex,
@@ -25,6 +26,8 @@ export interface Host {
   /** Returns when the lease that permits such a read ends, by the clock of this node; undefined if there is none. */
   leaseEndMs(): number | undefined;
   transfer(to: NodeId | undefined): void;
+  /** Asks that node whether it has applied the entry; only drivers answer. */
+  confirm(to: NodeId, index: LogIndex, done: ConfirmDone): void;
   setFitness(fitness: Fitness): void;
   consensus(): Status;
   /** Returns the index up to which the peer has stored entries, as far as this leader knows. */

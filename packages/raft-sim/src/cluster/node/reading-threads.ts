@@ -40,12 +40,18 @@ export class ReadingThreads {
     }));
   }
 
-  /** Checks messages of this node: they show no peer a state that a thread cannot read yet, and do not end the lease. */
+  /**
+   * Checks messages of this node: they confirm no state that a thread cannot read yet, and while a thread may read, they show no peer such
+   * a state and do not end the lease.
+   */
   sends(messages: readonly Message[]): void {
-    if (!this.#mayRead) return;
     const applied = this.#parts.applied();
+    const mayRead = this.#mayRead;
     for (const message of messages) {
       const { type, from, to } = message;
+      const confirmed = type === 'ConfirmResp' ? message.index : 0;
+      holds('no node confirms what its threads cannot read', confirmed <= applied, () => ({ from, to, confirmed, applied }));
+      if (!mayRead) continue;
       const commit = 'commit' in message ? message.commit : 0;
       holds('no message shows what a thread cannot read yet', commit <= applied, () => ({ type, from, to, commit, applied }));
       holds('no message ends a lease by which a thread reads', type !== 'TimeoutNow', () => ({ from, to }));
