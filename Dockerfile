@@ -20,7 +20,7 @@ RUN NODE_COMPILE_CACHE=/opt/transitd/node_modules/.cache/transitd node --input-t
         'cluster/src/membership/reflect-metadata', 'server/src/tracing/otel-tracer', 'server/src/tracing/otlp-exporter', \
         'storage-etcd/src/client/connect-etcd']; \
       await Promise.all(names.map((name) => import('./packages/' + name + '.ts'))); \
-      await Promise.all(['@peculiar/x509', 'jose', 'yaml'].map((library) => import(library)))" \
+      await Promise.all(['@peculiar/x509', 'jose', 'level', 'yaml'].map((library) => import(library)))" \
   && node packages/server/transitd.mjs completion bash > /dev/null && chmod -R a+rX node_modules/.cache/transitd
 
 FROM ${BASE}

@@ -56,8 +56,8 @@ export class HeartbeatExchange {
   }
 
   /**
-   * Sends a heartbeat at once: the leader or the seal has changed, so earlier answers are out of date. Without a leader, the next interval
-   * is soon enough: the nodes that elect one should not make connections to each other meanwhile.
+   * If a leader is known, sends a heartbeat at once: the leader or the seal has changed, so earlier answers are out of date. Without one,
+   * the next interval is soon enough: the nodes that elect a leader should not make connections to each other meanwhile.
    */
   sendNow(): void {
     if (!this.#interval.isStarted || this.#options.storage.driver.status().leader === 0) return;

@@ -67,7 +67,7 @@ export class ReadEligibility {
   readonly #host: RespondingHost;
   readonly #member: RespondingMember;
   /** The next check of the requests that wait for a leader; undefined if none waits. */
-  #check: PromiseWithResolvers<void> | undefined;
+  #check: (PromiseWithResolvers<void> & { readonly timer: NodeJS.Timeout }) | undefined;
 
   constructor(host: RespondingHost, member: RespondingMember) {
     this.#host = host;
@@ -220,14 +220,12 @@ export class ReadEligibility {
 
   /** Resolves with the next change of this node's status, but soon even without one: a heartbeat may have been answered. */
   #nextCheck(): Promise<void> {
-    if (this.#check === undefined) {
-      this.#check = Promise.withResolvers();
-      setTimeout(() => this.#checkNow(), checkMs);
-    }
+    this.#check ??= { ...Promise.withResolvers<void>(), timer: setTimeout(() => this.#checkNow(), checkMs) };
     return this.#check.promise;
   }
 
   #checkNow(): void {
+    clearTimeout(this.#check?.timer);
     this.#check?.resolve();
     this.#check = undefined;
   }

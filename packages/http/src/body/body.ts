@@ -75,7 +75,7 @@ function collect(req: IncomingMessage, { bytesMax, deadlineMs, room, rate = usua
     };
     const granted = () => {
       arrival.enforceRate();
-      if (length !== undefined) pieces.reserve(length);
+      if (length !== undefined) pieces.allocate(length);
     };
     const onData = (chunk: Buffer) => {
       pieces.add(chunk);

@@ -14,7 +14,7 @@ export class Pieces {
   static readonly #joinedAtOnceBytesMax = 1024 * 1024;
   static readonly #wholeBytesMax = 4 * 1024 * 1024;
   #pieces: Buffer[] = [];
-  /** The memory for the whole body, once it is reserved; its first `#bytes` bytes are filled. */
+  /** The memory for the whole body, once it is allocated; its first `#bytes` bytes are filled. */
   #whole: Buffer | undefined;
   /** Block for small pieces. Its first `#used` bytes are filled and not yet in `#pieces`. */
   #block = nothing;
@@ -47,10 +47,10 @@ export class Pieces {
   }
 
   /**
-   * Called when memory for a body of this length, which the caller has announced, is reserved. From now on each piece is copied at once,
-   * and its memory is free for the next one. The memory for a very long body is not taken before its bytes arrive.
+   * Allocates memory for a body of this length, which the caller has announced and for which memory is reserved. From now on each piece is
+   * copied at once, and its memory is free for the next one. The memory for a very long body is not taken before its bytes arrive.
    */
-  reserve(length: number): void {
+  allocate(length: number): void {
     if (this.#whole !== undefined || length > Pieces.#wholeBytesMax) return;
     this.#flush();
     const whole = Buffer.allocUnsafe(length);

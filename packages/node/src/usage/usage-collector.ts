@@ -167,8 +167,8 @@ export class UsageCollector {
     let reason = 'there is no active node';
     // Uses take two rounds: the active node records them, then tells this node so.
     for (let leftMs = handOverMsMax; leftMs > 0; leftMs = endMs - clock.nowMs()) {
-      if (this.#leadsSealed) {
-        reason = 'this node is sealed, and no other one leads';
+      if (this.#leadsIdle) {
+        reason = 'this node leads and is sealed, or serves nothing';
         break;
       }
       const isAsked = await this.#askToRecord(leftMs).catch((error: unknown) => {
@@ -182,8 +182,8 @@ export class UsageCollector {
       log.warn({ reason }, 'the uses of keys on this node since the last minute were not recorded');
   }
 
-  /** Whether no node can be the active one, because this node leads without its keys. */
-  get #leadsSealed(): boolean {
+  /** Whether no node can be the active one, because this node leads and is sealed, or may not serve its records. */
+  get #leadsIdle(): boolean {
     const { role, engine } = this.#member;
     return engine.status().ready && !role.isActive;
   }

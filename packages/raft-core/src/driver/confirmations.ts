@@ -20,9 +20,9 @@ interface Asked extends Question {
 }
 
 /**
- * Questions whether a node has applied an entry: this node's to its peers, and theirs to this node. An answer counts for its own question
- * alone, so it was given after that was asked, whatever the network repeats or delays. No term is compared: an applied entry is committed,
- * and no later leader lacks it.
+ * Asks peers whether they have applied an entry, and answers such questions. Ask a peer one question at a time: a newer one replaces the
+ * one that it has not answered. An answer counts for its own question alone, so it was given after that was asked, whatever the network
+ * repeats or delays. No term is compared: an applied entry is committed, and no later leader lacks it.
  */
 export class Confirmations {
   readonly #self: Pick<LogStart, 'nodeId' | 'clusterId' | 'incarnation'>;

@@ -47,7 +47,8 @@ export const raftLimits: RaftLimits = {
 
 /**
  * Returns how long, in ms, the voter at this place among the followers of a suspected leader waits before its early campaign. The first one
- * gives the others time for the end of their own promises, the next ones give it time to ask for their votes: no two campaign at once.
+ * gives the others time for the end of their own promises, the next ones give it time to ask for their votes, so that two seldom campaign
+ * at once.
  */
 export const earlyWaitMs = (place: number): number => 5 + 25 * place;
 

@@ -180,7 +180,7 @@ export interface RaftCore {
   unreachable(id: NodeId): void;
   /** Notes that this peer itself closed its connections and refuses new ones. */
   refused(id: NodeId): void;
-  /** When this node campaigns because its leader has probably ended, on its clock; undefined while it does not suspect that. */
+  /** When this node campaigns next, on its clock, if it suspects that its leader has ended; undefined if it does not suspect that. */
   readonly earlyCampaignMs: number | undefined;
   /**
    * On a leader: notes that the snapshot stream to this peer ended. `ok` changes nothing, because the peer itself reports once it has
