@@ -1,5 +1,4 @@
 import { createECDH, ECDH } from 'node:crypto';
-import type { ECDSA } from '@noble/curves/abstract/weierstrass.js';
 import {
   type DerElement,
   derInteger,
@@ -22,8 +21,8 @@ export interface Curve {
   readonly oid: string;
   /** Bytes of a coordinate and of the private number. */
   readonly coordinateBytes: number;
-  /** Loads the code that signs and verifies digests of callers; node:crypto supports only messages for this algorithm. */
-  readonly forDigests: () => Promise<ECDSA>;
+  /** Its name in @noble/curves, which signs and verifies digests of callers; node:crypto supports only messages for this algorithm. */
+  readonly forDigests: 'p256' | 'p384' | 'p521';
   /** See `KeyPairScheme.checkCost`: OpenSSL has faster code for P-256 than for the other curves. */
   readonly pairCheckCost: number;
 }
@@ -34,7 +33,7 @@ export const curves: Readonly<Record<CurveName, Curve>> = {
     openssl: 'prime256v1',
     oid: '1.2.840.10045.3.1.7',
     coordinateBytes: 32,
-    forDigests: async () => (await import('@noble/curves/nist.js')).p256,
+    forDigests: 'p256',
     pairCheckCost: 0.001,
   },
   'P-384': {
@@ -42,7 +41,7 @@ export const curves: Readonly<Record<CurveName, Curve>> = {
     openssl: 'secp384r1',
     oid: '1.3.132.0.34',
     coordinateBytes: 48,
-    forDigests: async () => (await import('@noble/curves/nist.js')).p384,
+    forDigests: 'p384',
     pairCheckCost: 0.004,
   },
   'P-521': {
@@ -50,7 +49,7 @@ export const curves: Readonly<Record<CurveName, Curve>> = {
     openssl: 'secp521r1',
     oid: '1.3.132.0.35',
     coordinateBytes: 66,
-    forDigests: async () => (await import('@noble/curves/nist.js')).p521,
+    forDigests: 'p521',
     pairCheckCost: 0.01,
   },
 };

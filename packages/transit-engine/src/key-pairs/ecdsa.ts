@@ -124,10 +124,13 @@ function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiByt
   };
 }
 
+/** Loads the code of a curve for digests, which few nodes need. */
+const signerOfDigests = async ({ forDigests }: Curve) => (await import('@noble/curves/nist.js'))[forDigests];
+
 async function sign(curve: Curve, key: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
   const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (!options.prehashed) return signNatively(key, input, { hash, dsaEncoding, isSlow: isSlow(curve) });
-  const ecdsa = await curve.forDigests();
+  const ecdsa = await signerOfDigests(curve);
   if (isSlow(curve)) await nextTurn();
   const der = key.export({ type: 'sec1', format: 'der' });
   const number = parseEcPrivateKey(der, curve)?.number;
@@ -150,7 +153,7 @@ async function verify(
   const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (format === 'der') checkForm(signature);
   if (!options.prehashed) return verifyNatively(key, input, signature, { hash, dsaEncoding, isSlow: isSlow(curve) });
-  const ecdsa = await curve.forDigests();
+  const ecdsa = await signerOfDigests(curve);
   if (isSlow(curve)) await nextTurn();
   try {
     return ecdsa.verify(signature, input, point, { prehash: false, lowS: false, format });
