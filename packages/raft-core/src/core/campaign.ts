@@ -59,8 +59,8 @@ export class Campaign {
     if (role === 'follower' && leader === id && clock.suspect(nowMs, this.#placeAfter(id))) observe('leader suspected');
   }
 
-  /** When this node campaigns because it suspects that its leader has ended; undefined if it suspects none. */
-  get earlyMs(): number | undefined {
+  /** See `RaftCore`. */
+  get earlyCampaignMs(): number | undefined {
     const { role, clock } = this.#state;
     return role === 'follower' ? clock.suspectedDeadlineMs : undefined;
   }

@@ -195,7 +195,7 @@ export class Raft implements RaftCore {
   }
 
   get earlyCampaignMs(): number | undefined {
-    return this.#campaign.earlyMs;
+    return this.#campaign.earlyCampaignMs;
   }
 
   snapshotResult(id: NodeId, ok: boolean): void {
