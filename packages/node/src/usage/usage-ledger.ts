@@ -19,7 +19,8 @@ export class UsageLedger implements UseCounter {
   #batch: UsageReport['batch'];
   #newest = 0;
   #merged = 0;
-  #isKnown = false;
+  /** The process of this node that the records name; unknown while the first report of this one may be recorded or not. */
+  #named: string;
   #isEnding = false;
   #askThreads: () => Promise<boolean> = () => Promise.resolve(true);
 
@@ -27,17 +28,17 @@ export class UsageLedger implements UseCounter {
   constructor(clock: Pick<RecordClock, 'utcMs'> & Clock, follows = '') {
     this.#clock = clock;
     this.#follows = follows;
+    this.#named = follows;
   }
 
   /** The process that the next one on this data directory follows, if this one ends now. */
   get endsAs(): string {
-    if (this.#batch !== undefined || this.#uses.size > 0 || this.#uses.hasLost) return unknownProcess;
-    return this.#isKnown ? this.#process : this.#follows;
+    return this.#batch !== undefined || this.#uses.size > 0 || this.#uses.hasLost ? unknownProcess : this.#named;
   }
 
   /** Whether the active node has recorded that this process counts. */
   get isKnown(): boolean {
-    return this.#isKnown;
+    return this.#named === this.#process;
   }
 
   /** Notes that no further requests will use keys. */
@@ -81,10 +82,13 @@ export class UsageLedger implements UseCounter {
     return { ...(this.#batch && { batch: this.#batch }), rest: [], hasMore: this.#uses.size > 0 };
   }
 
-  /** Forgets the batch if it is recorded. What was recorded of an earlier process says nothing about the batches of this one. */
+  /** Learns what is recorded: forgets the batch if it is. An earlier process says nothing about the batches of this one. */
   #recorded({ process, merged }: { readonly process: string; readonly merged: number }): void {
-    if (process !== this.#process) return;
-    this.#isKnown = true;
+    if (process !== this.#process) {
+      if (!this.isKnown) this.#named = unknownProcess;
+      return;
+    }
+    this.#named = process;
     if (this.#batch === undefined || merged < this.#batch.number) return;
     this.#merged = this.#batch.number;
     this.#batch = undefined;

@@ -131,6 +131,14 @@ describe('the recording of uses', () => {
     expect((await marks()).nodes).to.deep.equal({ n1: { process: ledger.endsAs, batch: 1, ended: true } });
   });
 
+  it('of a node that stops before its first one is complete: the next process follows what is recorded', async () => {
+    const { collector, ledger, marks, warnings } = collecting({ bytes: 10 });
+    ledger.end();
+    await collector.handOver();
+    expect((await marks()).nodes).to.deep.equal({ n1: { process: ledger.endsAs, batch: 0, ended: true } });
+    expect(warnings).to.deep.equal([]);
+  });
+
   it('of a node that stops without an active node is given up in time, and is known to be missing', async () => {
     const { collector, ledger, member, use, warnings } = collecting({ bytes: 10 });
     member.role.isActive = false;

@@ -24,11 +24,12 @@ class Cluster {
   #marks: UsageMarks = { clusterId, nodes: {} };
   readonly #recorded = new Set<number>();
 
-  async start(node: TestNode): Promise<void> {
+  /** @param asks - whether it lives until the active node has recorded that it counts */
+  async start(node: TestNode, asks = true): Promise<void> {
     if (node.ledger !== undefined) return;
     node.ledger = new UsageLedger({ utcMs: () => this.nowMs, nowMs: () => this.nowMs }, node.note);
     node.note = unknownProcess;
-    if (node.isMember) await this.record(); // the node asks for it
+    if (node.isMember && asks) await this.record();
   }
 
   async join(node: TestNode): Promise<void> {
@@ -38,9 +39,13 @@ class Cluster {
 
   /** @param reaches - whether the active node can be asked to record the uses */
   async stop(node: TestNode, reaches: boolean): Promise<void> {
-    node.ledger?.end();
-    for (let attempt = 0; reaches && attempt < 2; attempt++) await this.record();
-    node.note = node.ledger?.endsAs ?? node.note;
+    const { ledger } = node;
+    if (ledger === undefined) return;
+    ledger.end();
+    // As the collector does.
+    for (let attempt = 0; reaches && attempt < 3 && (attempt === 0 || ledger.endsAs === unknownProcess); attempt++)
+      await this.record();
+    node.note = ledger.endsAs;
     node.ledger = undefined;
   }
 
@@ -96,6 +101,7 @@ const kinds = [
   'record',
   'start',
   'start',
+  'run',
   'stop',
   'cut',
   'die',
@@ -118,7 +124,10 @@ describe('the uses of nodes that stop and die', () => {
             if (kind === 'use') cluster.use(node);
             else if (kind === 'record') await cluster.record();
             else if (kind === 'start') await cluster.start(node);
-            else if (kind === 'stop' || kind === 'cut') await cluster.stop(node, kind === 'stop');
+            else if (kind === 'run') {
+              await cluster.start(node, false);
+              await cluster.stop(node, true);
+            } else if (kind === 'stop' || kind === 'cut') await cluster.stop(node, kind === 'stop');
             else if (kind === 'die') node.ledger = undefined;
             else if (kind === 'wipe') Object.assign(node, { ledger: undefined, note: '' });
             else if (kind === 'wait') cluster.nowMs += 700_000;
@@ -131,21 +140,30 @@ describe('the uses of nodes that stop and die', () => {
       { numRuns: 2000 },
     ));
 
-  it('are known all the time while nodes only stop and start', async () => {
-    const cluster = new Cluster();
-    for (const node of cluster.nodes) await cluster.start(node);
-    await cluster.record();
-    const beganMs = cluster.nowMs;
-    for (let round = 0; round < 3; round++)
-      for (const node of cluster.nodes) {
-        cluster.nowMs += 1;
-        cluster.use(node);
-        await cluster.stop(node, true);
-        await cluster.start(node);
-        if (round > 0) cluster.use(node);
-        if (round > 1) await cluster.record();
-        expect(cluster.isCountedSince(beganMs)).to.equal(true);
-        expect(await cluster.missing()).to.deep.equal([]);
-      }
-  });
+  it('are known all the time while nodes only stop and start, however soon', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ kind: fc.constantFrom('use', 'record', 'start', 'begin', 'stop'), at: fc.nat(1) }), {
+          maxLength: 30,
+          size: 'max',
+        }),
+        async (events) => {
+          const cluster = new Cluster();
+          for (const node of cluster.nodes) await cluster.start(node);
+          await cluster.record();
+          const beganMs = cluster.nowMs;
+          for (const { kind, at } of events) {
+            const node = cluster.nodes[at] as TestNode;
+            cluster.nowMs += 1;
+            if (kind === 'use') cluster.use(node);
+            else if (kind === 'record') await cluster.record();
+            else if (kind === 'stop') await cluster.stop(node, true);
+            else await cluster.start(node, kind === 'start');
+            expect(cluster.isCountedSince(beganMs), `after ${kind} of ${node.name}`).to.equal(true);
+            expect(await cluster.missing(), `after ${kind} of ${node.name}`).to.deep.equal([]);
+          }
+        },
+      ),
+      { numRuns: 500 },
+    ));
 });
