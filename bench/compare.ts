@@ -1,28 +1,28 @@
-// `node bench/compare.ts --with FOLDER [--row encrypt-32b] [--nodes 3] [--audit] [--rounds 30] [--seconds 1.5]`: processor time per request
-// of this checkout, compared with another one (installed) and, to show the noise, with itself. Prints Markdown. See docs/benchmarks.md.
+// `node bench/compare.ts --with FOLDER`: processor time per request of this checkout, compared with another one and, to show the noise,
+// with itself. Prints Markdown. See docs/benchmarks.md.
 import { randomBytes } from 'node:crypto';
-import { parseArgs } from 'node:util';
-import { runCommand } from './command.ts';
-import { type Ratio, ratioOf } from './compare/ratio.ts';
+import { Option } from 'commander';
+import { countOption, readOptions, runCommand, secondsOption } from './command.ts';
 import type { ApiServer } from './http/api-server.ts';
 import { Generator } from './http/generator.ts';
 import { startNodes } from './http/own-cluster.ts';
 import { OwnProcesses } from './http/own-processes.ts';
 import { allRows, selectRows } from './http/rows.ts';
-import { median } from './http/summary.ts';
+import { median, type Ratio, ratioOf } from './statistics.ts';
 
-const usage = `node bench/compare.ts --with FOLDER [options]
-
-  --with FOLDER     another checkout with its dependencies installed
-  --row NAME        a row of npm run bench; default encrypt-32b
-  --nodes N         compares clusters of N nodes, through the active node; default 1
-  --audit           the nodes write audit entries
-  --connections N   default 16
-  --rounds N        runs of each server, in turns; default 30
-  --seconds N       length of one run; default 1.5`;
+const options = [
+  new Option('--with <folder>', 'another checkout with its dependencies installed').makeOptionMandatory(),
+  new Option('--row <name>', 'a row of npm run bench').default('encrypt-32b'),
+  countOption('--nodes <n>', 'compares clusters of so many nodes, through the active node').default(1),
+  new Option('--audit', 'the nodes write audit entries').default(false),
+  countOption('--connections <n>', 'connections').default(16),
+  countOption('--rounds <n>', 'runs of each server, in turns; at least six').default(30),
+  secondsOption('--seconds <n>', 'length of one run').default(1.5),
+];
 
 interface Comparison {
-  readonly folder: string;
+  /** The folder of the other checkout. */
+  readonly with: string;
   readonly row: string;
   readonly nodes: number;
   readonly audit: boolean;
@@ -45,27 +45,13 @@ const whole: Part = { name: 'processor time per request', of: sum };
 const active: Part = { name: 'of the active node', of: ([us = Number.NaN]) => us };
 const others: Part = { name: 'of each other node', of: ([, ...times]) => sum(times) / times.length };
 
-await runCommand('bench/compare.ts', usage, async (args) => {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      with: { type: 'string' },
-      row: { type: 'string', default: 'encrypt-32b' },
-      nodes: { type: 'string', default: '1' },
-      audit: { type: 'boolean', default: false },
-      connections: { type: 'string', default: '16' },
-      rounds: { type: 'string', default: '30' },
-      seconds: { type: 'string', default: '1.5' },
-    },
-  });
-  const [nodes, connections] = [Number(values.nodes), Number(values.connections)];
-  const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
-  if (values.with === undefined || !(rounds >= 6) || !(seconds > 0) || !(nodes >= 1) || !(connections >= 1))
-    throw new Error('--with FOLDER is needed, and at least six rounds of some time on one node and one connection');
-  await compare({ folder: values.with, row: values.row, nodes, audit: values.audit, connections, rounds, seconds });
+await runCommand('bench/compare.ts', async (args) => {
+  const comparison = readOptions<Comparison>('bench/compare.ts', options, args);
+  if (comparison.rounds < 6) throw new Error('--rounds must be at least six, or there is no interval');
+  await compare(comparison);
 });
 
-async function compare({ folder, row: name, nodes, audit, connections, rounds, seconds }: Comparison): Promise<void> {
+async function compare({ with: folder, row: name, nodes, audit, connections, rounds, seconds }: Comparison): Promise<void> {
   const own = new OwnProcesses();
   const generator = new Generator(1);
   const start = async (from?: string): Promise<ApiServer> => {
@@ -133,7 +119,7 @@ async function compare({ folder, row: name, nodes, audit, connections, rounds, s
 }
 
 function microseconds(times: readonly number[]): string {
-  return `${Math.round(median(times) ?? Number.NaN)} µs`;
+  return `${Math.round(median(times))} µs`;
 }
 
 function line(name: string, { median, low, high }: Ratio): string {

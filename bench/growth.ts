@@ -3,13 +3,13 @@
 import { loadavg } from 'node:os';
 import { runCommand } from './command.ts';
 import { keysCurve, tokensCurve, versionsCurve } from './growth/curves.ts';
-import { type Options, parseOptions, usage } from './growth/options.ts';
+import { type Options, parseOptions } from './growth/options.ts';
 import { markdown } from './growth/report.ts';
 import { Generator } from './http/generator.ts';
 import { OwnProcesses } from './http/own-processes.ts';
 import { machine, writeReport } from './report.ts';
 
-await runCommand('bench/growth.ts', usage, (args) => main(parseOptions(args)));
+await runCommand('bench/growth.ts', (args) => main(parseOptions(args)));
 
 async function main({ out, ...settings }: Options): Promise<void> {
   const own = new OwnProcesses();

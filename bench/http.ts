@@ -5,7 +5,7 @@ import { loadavg } from 'node:os';
 import { runCommand } from './command.ts';
 import { ApiServer, valueAt } from './http/api-server.ts';
 import { Generator } from './http/generator.ts';
-import { type Options, parseOptions, usage } from './http/options.ts';
+import { type Options, parseOptions } from './http/options.ts';
 import { startNodes } from './http/own-cluster.ts';
 import { OwnProcesses } from './http/own-processes.ts';
 import { type BenchRun, markdown } from './http/report.ts';
@@ -14,7 +14,7 @@ import type { Run } from './http/run.ts';
 import { type Line, type RunResult, type SkippedLine, summarize } from './http/summary.ts';
 import { machine, writeReport } from './report.ts';
 
-await runCommand('bench/http.ts', usage, (args) => main(parseOptions(args)));
+await runCommand('bench/http.ts', (args) => main(parseOptions(args)));
 
 async function main(options: Options): Promise<void> {
   const id = randomBytes(4).toString('hex');
@@ -76,7 +76,7 @@ async function measureRow(
   const measure = (run: Run, pids: readonly number[]) =>
     generator.run({ ...run, path: run.path.replace('{run}', String(count++)) }, pids);
   for (const [server, run] of runs) {
-    await measure({ ...run, seconds: options.warmUpSeconds }, server.pids);
+    await measure({ ...run, seconds: options.warmUp }, server.pids);
     rounds.set(server, []);
   }
   for (let round = 0; round < options.rounds; round++) {

@@ -1,37 +1,30 @@
-// `node bench/raft.ts [--kills 20] [--seconds 3] [--only core|load|log|snapshot]`: measures consensus with real segment logs and syncs,
+// `node bench/raft.ts [--seconds 3] [--only load|log|snapshot]`: measures consensus with real segment logs and syncs,
 // in three processes on the loopback interface over plain TCP. Prints Markdown to stdout and its progress to stderr.
 import { loadavg } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
-import { driverLimits } from '@transitd/raft-core';
 import { parseArgs } from '../scripts/parse-args.ts';
 import { Cluster } from './raft/cluster.ts';
-import { coreAlone } from './raft/core-alone.ts';
 import type { Load, LoadRun } from './raft/orders.ts';
-import { percentile } from './raft/percentile.ts';
-import { mebibytes, oneDecimal, type Row, report, whole } from './raft/report.ts';
+import { oneDecimal, type Row, report, whole } from './raft/report.ts';
+import { percentile } from './statistics.ts';
 
 const { values } = parseArgs({
   options: {
-    kills: { type: 'string', default: '20' },
     seconds: { type: 'string', default: '3' },
     only: { type: 'string' },
   },
 });
-const kills = Number(values.kills);
 const runMs = 1000 * Number(values.seconds);
 const entryBytes = 200;
-const retainedEntries = 50_000;
 const behindEntries = 100_000;
 const stateBytes = 40 * 10 ** 6;
 const transfers = 10;
-const deadlineMs = 240_000 + 5_000 * kills;
+const deadlineMs = 240_000;
 
 const loadBefore = loadavg();
 const rows: Row[] = [];
 const remarks: string[] = [
   `Entries of ${entryBytes} bytes, fsync on, closed-loop clients inside the process that is measured, no TLS; runs of ${runMs / 1000} s.`,
   'Catch-up counts payload only, 1 MB = 10^6 bytes, from the first entry that arrives to the last one that is on the disk.',
-  'Failover: 16 clients write when the leader is killed; the time ends when the next leader has committed and applied a write.',
 ];
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 setTimeout(() => {
@@ -40,20 +33,14 @@ setTimeout(() => {
 }, deadlineMs).unref();
 
 const questions: Readonly<Record<string, () => Promise<void>>> = {
-  core: measureCore,
   load: () =>
     withCluster({}, async (cluster) => {
       await measureWrites(cluster);
       await measureReads(cluster);
       await measureTransfers(cluster);
-      await measureFailover(cluster);
     }),
   // A log without compaction, so that a member can lack many entries and still catch up from the log.
-  log: () =>
-    withCluster({ limits: { compactAfterEntries: 10 ** 7, compactAfterBytes: 2 ** 40 } }, async (cluster) => {
-      await measureMemory(cluster);
-      await measureCatchUp(cluster);
-    }),
+  log: () => withCluster({ limits: { compactAfterEntries: 10 ** 7, compactAfterBytes: 2 ** 40 } }, measureCatchUp),
   // A log that is compacted at once, so that a member that was away needs the whole state.
   snapshot: async () => {
     for (const bytes of [entryBytes, 4096]) {
@@ -96,11 +83,6 @@ function latencies({ p50Ms, p99Ms }: LoadRun): string {
   return `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`;
 }
 
-async function measureCore(): Promise<void> {
-  const { entries, ms } = coreAlone({ ms: runMs, entryBytes });
-  add('core alone: a leader and two followers in one thread, batches of 64', `${whole((1000 * entries) / ms)} entries/s`);
-}
-
 async function measureWrites(cluster: Cluster): Promise<void> {
   const { member } = await cluster.leader();
   await member.ask('write', { ...load(64, 1000), entryBytes });
@@ -130,47 +112,9 @@ async function measureTransfers(cluster: Cluster): Promise<void> {
   add(`planned transfer to the first write on the new leader, ${transfers} times`, spread(tookMs));
 }
 
-/** Kills leaders while 16 clients write to them. */
-async function measureFailover(cluster: Cluster): Promise<void> {
-  const tookMs: number[] = [];
-  let restartedMs = Number.NEGATIVE_INFINITY;
-  for (let kill = 0; kill < kills; kill++) {
-    // A member that has just started does not vote for a while; do not kill the next leader within that time.
-    await delay(Math.max(0, restartedMs + 1.2 * driverLimits.electionMs - performance.now()));
-    const { member, term } = (await cluster.settled()).lead;
-    member.ask('write', { ...load(16, 60_000), entryBytes }).catch(() => undefined); // ends with the process
-    await delay(200 + driverLimits.heartbeatMs * Math.random());
-    const next = cluster.leader({ above: term });
-    const startedMs = performance.now();
-    await member.kill();
-    tookMs.push((await next).atMs - startedMs);
-    await cluster.restart(member);
-    restartedMs = performance.now();
-  }
-  add(`failover: kill -9 of the leader to the first write on the next one, ${kills} kills`, spread(tookMs));
-}
-
 function spread(tookMs: readonly number[]): string {
   const [p50, p99, longest] = [percentile(tookMs, 50), percentile(tookMs, 99), Math.max(...tookMs)].map(whole);
   return `p50 ${p50} ms, p99 ${p99} ms, longest ${longest} ms`;
-}
-
-async function measureMemory(cluster: Cluster): Promise<void> {
-  const { lead, status: before } = await cluster.settled();
-  const fresh = await lead.member.ask('memory', null);
-  await lead.member.ask('write', { clients: 256, ms: 60_000, requests: retainedEntries - before.lastIndex, entryBytes });
-  const { lastIndex, baseIndex } = (await cluster.settled()).status;
-  const held = await Promise.all(
-    cluster.members.map(async (member) => {
-      const { residentBytes, usedBytes } = await member.ask('memory', null);
-      const role = member === lead.member ? 'leader' : 'follower';
-      return `${role} ${mebibytes(residentBytes)} (in use ${mebibytes(usedBytes)})`;
-    }),
-  );
-  add(
-    `resident memory of the process at ${whole(lastIndex - baseIndex)} retained entries`,
-    `${held.join(', ')}; before the first entry ${mebibytes(fresh.residentBytes)} (in use ${mebibytes(fresh.usedBytes)})`,
-  );
 }
 
 async function measureCatchUp(cluster: Cluster): Promise<void> {

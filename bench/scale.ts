@@ -9,19 +9,19 @@ import { OwnCluster } from './http/own-cluster.ts';
 import { OwnProcesses } from './http/own-processes.ts';
 import { machine, writeReport } from './report.ts';
 import { measurePoint, type Point } from './scale/measures.ts';
-import { isLearner, type Options, parseOptions, usage } from './scale/options.ts';
+import { isLearner, type Options, parseOptions } from './scale/options.ts';
 
-await runCommand('bench/scale.ts', usage, (args) => main(parseOptions(args)));
+await runCommand('bench/scale.ts', (args) => main(parseOptions(args)));
 
 async function main(options: Options): Promise<void> {
   const own = new OwnProcesses();
   const generator = new Generator(1);
   const [date, [loadBefore = 0]] = [new Date().toISOString(), loadavg()];
-  const { etcd, requests, restSeconds, out } = options;
+  const { etcd, requests, rest, out } = options;
   const engine = etcd === undefined ? 'raft' : 'etcd';
   try {
     const curves = [{ size: 'nodes', points: await pointsOf(await startCluster(own, options), generator, options) }];
-    const settings = { storage: engine, requests, 'seconds at rest': restSeconds };
+    const settings = { storage: engine, requests, 'seconds at rest': rest };
     const loadAfter = loadavg()[0] ?? 0;
     const run = { title: 'Scale', date, machine: machine(), settings, loadBefore, loadAfter, curves };
     writeReport(out, `scale-${engine}`, run, markdown(run));
@@ -44,14 +44,14 @@ async function startCluster(own: OwnProcesses, { etcd }: Options): Promise<OwnCl
 }
 
 async function pointsOf(cluster: OwnCluster, generator: Generator, options: Options): Promise<Point[]> {
-  const { nodes, etcd, requests, restSeconds } = options;
+  const { nodes, etcd, requests, rest } = options;
   const points: Point[] = [];
   for (const size of nodes) {
     while (cluster.nodes.length < size) {
       const learner = etcd === undefined && isLearner(cluster.nodes.length + 1);
       await cluster.add(learner ? { non_voter: true } : {});
     }
-    const point = await measurePoint({ cluster, generator, requests, restSeconds });
+    const point = await measurePoint({ cluster, generator, requests, rest });
     console.error(JSON.stringify(point));
     points.push(point);
   }

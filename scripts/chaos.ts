@@ -2,7 +2,7 @@
 // and etcd, drawn from the seed, into real processes under load. It checks every acknowledged write on every node, the linearizability of
 // every key's history, and that revoked tokens work nowhere. Exit code 1 if something is lost, stale or unexplained.
 import { setTimeout as delay } from 'node:timers/promises';
-import { percentile } from '../bench/raft/percentile.ts';
+import { percentile } from '../bench/statistics.ts';
 import { ActiveWatch } from '../test/chaos/active-watch.ts';
 import { Clocks } from '../test/chaos/clock-faults.ts';
 import { detachAll, diskFaults } from '../test/chaos/disk-faults.ts';

@@ -3,7 +3,7 @@ import { driverLimits } from '@transitd/raft-core';
 import { type ApiServer, valueAt } from '../http/api-server.ts';
 import { type ClusterNode, OwnCluster } from '../http/own-cluster.ts';
 import type { OwnProcesses } from '../http/own-processes.ts';
-import { percentile } from '../raft/percentile.ts';
+import { percentile } from '../statistics.ts';
 
 /** Pause of a caller after each answer, whatever the answer. */
 const pauseMs = 2;

@@ -2,7 +2,8 @@ import { performance } from 'node:perf_hooks';
 import { ApiServer, valueAt } from '../http/api-server.ts';
 import type { Generator } from '../http/generator.ts';
 import { type OwnProcesses, untilHealthy } from '../http/own-processes.ts';
-import { fill, heapOf, medianMs, memoryOf, timed } from './measures.ts';
+import { usageOf } from '../http/process-usage.ts';
+import { fill, heapOf, medianMs, timed } from './measures.ts';
 import { type Options, sizesUpTo } from './options.ts';
 
 /** One table: what was measured at each size. Numbers in the units that their names end with. */
@@ -59,7 +60,7 @@ export async function keysCurve({ own, generator, options, say }: Parts): Promis
     const first = await timed(server, 'growth/keys?list=true');
     const again = await timed(server, 'growth/keys?list=true');
     const snapshot = await timed(server, 'sys/storage/raft/snapshot');
-    const [memory, heap] = [memoryOf(server), await heapOf(server)];
+    const [memory, heap] = [usageOf(server.pids), await heapOf(server)];
     const start = await restarted(own, folder);
     server = start.server;
     points.push({
@@ -72,11 +73,11 @@ export async function keysCurve({ own, generator, options, say }: Parts): Promis
       'second whole list, ms': again.ms,
       'snapshot, ms': snapshot.ms,
       'snapshot, MiB': snapshot.bytes / 2 ** 20,
-      'memory, MiB': memory.residentMebibytes,
-      'memory without mapped files, MiB': memory.ownMebibytes,
+      'memory, MiB': mebibytes(memory?.residentBytes),
+      'memory without mapped files, MiB': mebibytes(memory?.ownBytes),
       'JavaScript heap and buffers, MiB': heap,
       'start, ms': start.ms,
-      'memory without mapped files after the start, MiB': memoryOf(server).ownMebibytes,
+      'memory without mapped files after the start, MiB': mebibytes(usageOf(server.pids)?.ownBytes),
     });
   }
   await own.endAll();
@@ -105,7 +106,7 @@ export async function versionsCurve({ own, generator, options, say }: Parts): Pr
       'rotate one key, CPU µs': rotate.cpuUs,
       'response of a rotation, bytes': bytes,
       'encrypt, CPU µs': encrypt.cpuUs,
-      'memory without mapped files, MiB': memoryOf(server).ownMebibytes,
+      'memory without mapped files, MiB': mebibytes(usageOf(server.pids)?.ownBytes),
       'JavaScript heap and buffers, MiB': await heapOf(server),
     });
   }
@@ -130,14 +131,14 @@ export async function tokensCurve({ own, generator, options, say }: Parts): Prom
     const { url, pids } = server;
     const holder = new ApiServer({ name: 'ours', url, pids, token: String(valueAt(made, 'auth.client_token')) });
     const renewed = await fill(generator, holder, { path: 'auth/token/renew-self' }, load);
-    const [memory, heap] = [memoryOf(server), await heapOf(server)];
+    const [memory, heap] = [usageOf(server.pids), await heapOf(server)];
     const start = await restarted(own, folder);
     server = start.server;
     points.push({
       size,
       'create, CPU µs': created.cpuUs,
       'renew-self of one token, CPU µs': renewed.cpuUs,
-      'memory without mapped files, MiB': memory.ownMebibytes,
+      'memory without mapped files, MiB': mebibytes(memory?.ownBytes),
       'JavaScript heap and buffers, MiB': heap,
       'start, ms': start.ms,
     });
@@ -145,6 +146,8 @@ export async function tokensCurve({ own, generator, options, say }: Parts): Prom
   await own.endAll();
   return { size: 'tokens', points: points.all };
 }
+
+const mebibytes = (bytes = Number.NaN): number => bytes / 2 ** 20;
 
 /** Ends the node and starts it again. Returns it with the time until it is active. */
 async function restarted(own: OwnProcesses, folder: string): Promise<{ readonly server: ApiServer; readonly ms: number }> {

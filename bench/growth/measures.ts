@@ -1,9 +1,10 @@
-import { createWriteStream, readFileSync } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { request } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { pipeline } from 'node:stream/promises';
 import type { ApiServer } from '../http/api-server.ts';
 import type { Generator } from '../http/generator.ts';
+import { median } from '../statistics.ts';
 
 /** A request that is sent again and again; `{n}` in the path counts up, and begins again after `spread`. */
 export interface Repeated {
@@ -74,7 +75,7 @@ export async function timed(
 export async function medianMs(server: ApiServer, path: string): Promise<number> {
   const times: number[] = [];
   for (let i = 0; i < 5; i++) times.push((await timed(server, path)).ms);
-  return times.sort((a, b) => a - b)[2] ?? Number.NaN;
+  return median(times);
 }
 
 /** Returns the JavaScript heap in use and the buffers outside of it, in MiB. Garbage that is not collected yet counts too. */
@@ -83,17 +84,4 @@ export async function heapOf(server: ApiServer): Promise<number> {
   const text = await response.text();
   const bytes = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   return (bytes('nodejs_heap_size_used_bytes') + bytes('nodejs_external_memory_bytes')) / 2 ** 20;
-}
-
-/**
- * Returns the resident memory of the server's process, with and without the files that are mapped into it, such as LevelDB's tables. Not a
- * number where `/proc` is missing.
- */
-export function memoryOf({ pids: [pid] }: ApiServer): { readonly residentMebibytes: number; readonly ownMebibytes: number } {
-  let status = '';
-  try {
-    status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  } catch {}
-  const mebibytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;
-  return { residentMebibytes: mebibytes('VmRSS'), ownMebibytes: mebibytes('RssAnon') };
 }

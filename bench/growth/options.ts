@@ -1,5 +1,4 @@
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { countOption, outOption, readOptions } from '../command.ts';
 
 export interface Options {
   /** Largest number of keys, of versions of one key and of tokens; the smaller sizes are in {@link sizesUpTo}. */
@@ -13,42 +12,17 @@ export interface Options {
   readonly out: string;
 }
 
-export const usage = `node bench/growth.ts [options]
+const options = [
+  countOption('--keys <n>', 'largest number of keys').default(1_000_000),
+  countOption('--versions <n>', 'largest number of versions of one key').default(10_000),
+  countOption('--tokens <n>', 'largest number of tokens').default(100_000),
+  countOption('--requests <n>', 'requests per measured point').default(2000),
+  countOption('--connections <n>', 'connections while keys, versions and tokens are created').default(64),
+  outOption(),
+];
 
-  --keys N          largest number of keys; default 1000000
-  --versions N      largest number of versions of one key; default 10000
-  --tokens N        largest number of tokens; default 100000
-  --requests N      requests per measured point; default 2000
-  --connections N   connections while keys, versions and tokens are created; default 64
-  --out DIR         folder of the report; default bench/results`;
-
-/** Reads the command line. @throws Error that names the wrong option */
-export function parseOptions(args: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      keys: { type: 'string', default: '1000000' },
-      versions: { type: 'string', default: '10000' },
-      tokens: { type: 'string', default: '100000' },
-      requests: { type: 'string', default: '2000' },
-      connections: { type: 'string', default: '64' },
-      out: { type: 'string', default: join(import.meta.dirname, '../results') },
-    },
-  });
-  const count = (name: 'keys' | 'versions' | 'tokens' | 'requests' | 'connections'): number => {
-    const value = Number(values[name]);
-    if (!Number.isSafeInteger(value) || value < 1) throw new Error(`--${name} must be a positive integer`);
-    return value;
-  };
-  return {
-    keys: count('keys'),
-    versions: count('versions'),
-    tokens: count('tokens'),
-    requests: count('requests'),
-    connections: count('connections'),
-    out: values.out,
-  };
-}
+/** Reads the command line. @throws CommanderError that names the wrong option */
+export const parseOptions = (args: readonly string[]): Options => readOptions('bench/growth.ts', options, args);
 
 /** Returns the sizes below `largest`, and `largest` itself. */
 export const sizesUpTo = (largest: number, sizes: readonly number[]): number[] => [

@@ -1,3 +1,5 @@
+import { median } from '../statistics.ts';
+
 /** Measurements of one run of the load generator against one server. */
 export interface RunResult {
   readonly requests: number;
@@ -50,14 +52,16 @@ export function summarize(row: string, server: string, rounds: readonly RunResul
   const rates = rounds.map(rateOf);
   const perRequest = ({ requests }: RunResult, us: number | undefined) =>
     us === undefined ? undefined : us / Math.max(1, requests);
-  const over = (value: (round: RunResult) => number | undefined): number | undefined =>
-    median(rounds.map(value).filter((known) => known !== undefined));
+  const over = (value: (round: RunResult) => number | undefined): number | undefined => {
+    const known = rounds.map(value).filter((each) => each !== undefined);
+    return known.length === 0 ? undefined : median(known);
+  };
   const known = (value: number | undefined): number => value ?? Number.NaN;
   const scaled = (value: number | undefined, by: number) => (value === undefined ? undefined : value / by);
   return {
     row,
     server,
-    requestsPerSecond: known(median(rates)),
+    requestsPerSecond: median(rates),
     slowestRound: Math.min(...rates),
     fastestRound: Math.max(...rates),
     toPeer: peer && median(rates.map((rate, i) => rate / (peer[i] ? rateOf(peer[i]) : Number.NaN))),
@@ -83,10 +87,3 @@ export function summarize(row: string, server: string, rounds: readonly RunResul
 
 /** Returns the number of successful requests per second. */
 const rateOf = ({ requests, failed, elapsedMs }: RunResult): number => (1000 * (requests - failed)) / elapsedMs;
-
-/** Returns the median; undefined without values. */
-export function median(values: readonly number[]): number | undefined {
-  const ascending = values.toSorted((a, b) => a - b);
-  const [low, high] = [ascending[(ascending.length - 1) >> 1], ascending[ascending.length >> 1]];
-  return low === undefined || high === undefined ? undefined : (low + high) / 2;
-}

@@ -28,7 +28,7 @@ export class Member {
   constructor(id: NodeId, options: readonly string[], leads: (lead: Lead) => void) {
     this.id = id;
     this.#process = fork(join(import.meta.dirname, 'member.ts'), options, {
-      execArgv: ['--expose-gc', '--max-semi-space-size=8'], // as a node is started
+      execArgv: ['--max-semi-space-size=8'], // as a node is started
       serialization: 'advanced',
     });
     this.#process.on('message', (report: Report) => {

@@ -1,6 +1,6 @@
 import type { Driver } from '@transitd/raft-core';
+import { percentile } from '../statistics.ts';
 import type { Load, LoadRun, Orders } from './orders.ts';
-import { percentile } from './percentile.ts';
 
 /** Writes of `entryBytes` each, answered when they are applied. */
 export function write<Result>(driver: Driver<Result>, { entryBytes, ...load }: Orders['write']['ask']): Promise<LoadRun> {

@@ -4,7 +4,7 @@ import { flushCompileCache } from 'node:module';
 import { type Clock, Driver } from '@transitd/raft-core';
 import { SegmentLog } from '@transitd/storage-fsm';
 import { leaseRead, readIndex, write } from './load.ts';
-import type { Address, Memory, Order, OrderKind, Orders, Report } from './orders.ts';
+import type { Address, Order, OrderKind, Orders, Report } from './orders.ts';
 import { SnapshotTcp } from './snapshot-tcp.ts';
 import { nothing, records, type State } from './state.ts';
 import { TcpTransport } from './tcp-transport.ts';
@@ -78,7 +78,6 @@ function memberOf<Result>(state: State<Result>): {
       const { baseIndex } = running().consensus();
       return { ...running().status(), baseIndex, peers: running().peers() };
     },
-    memory: async () => memory(),
     catchUp: ({ target }) => catchUp(running(), target),
     fill: (ask) => state.fill(running(), ask),
     installed: () => state.installed(),
@@ -91,12 +90,6 @@ function memberOf<Result>(state: State<Result>): {
 
 async function obey<K extends OrderKind>({ kind, number, ask }: Order<K>): Promise<void> {
   say({ kind: 'answer', number, answer: await carryOut[kind](ask) });
-}
-
-function memory(): Memory {
-  globalThis.gc?.();
-  const { rss, heapUsed, external } = process.memoryUsage();
-  return { residentBytes: rss, usedBytes: heapUsed + external };
 }
 
 /** Polls every few milliseconds. The time starts with the first entry that arrives, not with the start of the member. */

@@ -33,7 +33,6 @@ export interface Orders {
   readIndex: { ask: Load; answer: LoadRun };
   transfer: { ask: null; answer: TransferOutcome };
   status: { ask: null; answer: MemberStatus };
-  memory: { ask: null; answer: Memory };
   /** Answered when the member has the log up to `target` on its disk. */
   catchUp: { ask: { readonly target: LogIndex }; answer: { readonly entries: number; readonly ms: number } };
   /** Writes so many records of so many bytes each. */
@@ -46,13 +45,6 @@ export interface Orders {
 export interface MemberStatus extends DriverStatus {
   readonly baseIndex: LogIndex;
   readonly peers: readonly PeerStatus[];
-}
-
-/** Memory of the whole process after a garbage collection. */
-export interface Memory {
-  readonly residentBytes: number;
-  /** Bytes in use on the heap and in external buffers. */
-  readonly usedBytes: number;
 }
 
 export type OrderKind = keyof Orders;

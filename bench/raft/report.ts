@@ -27,4 +27,3 @@ export function report(title: string, rows: readonly Row[], remarks: readonly st
 /** Rounds to a whole number, with thousands separators. */
 export const whole = (value: number): string => Math.round(value).toLocaleString('en-US');
 export const oneDecimal = (value: number): string => value.toFixed(1);
-export const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;

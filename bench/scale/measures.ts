@@ -5,6 +5,7 @@ import { type ApiServer, valueAt } from '../http/api-server.ts';
 import type { Generator } from '../http/generator.ts';
 import type { ClusterNode, OwnCluster } from '../http/own-cluster.ts';
 import { usageOf } from '../http/process-usage.ts';
+import { median } from '../statistics.ts';
 import { sentBytes } from './sent-bytes.ts';
 
 /** The measurements with one number of nodes. Numbers in the units that their names end with. */
@@ -14,7 +15,8 @@ export interface Parts {
   readonly cluster: OwnCluster;
   readonly generator: Generator;
   readonly requests: number;
-  readonly restSeconds: number;
+  /** How long the nodes are observed at rest, in seconds. */
+  readonly rest: number;
 }
 
 const revocations = 50;
@@ -22,16 +24,16 @@ const plaintext = { plaintext: Buffer.alloc(32).toString('base64') };
 
 /** Measures the cluster with the nodes that it has. @throws Error if another node became active meanwhile */
 export async function measurePoint(parts: Parts): Promise<Point> {
-  const { cluster, generator, requests, restSeconds } = parts;
+  const { cluster, generator, requests, rest: restS } = parts;
   const [active, ...others] = cluster.nodes;
   const standby = others.at(-1);
   if (active === undefined || standby === undefined) throw new Error('a cluster needs two nodes');
   const size = cluster.nodes.length;
   const usage = new Usage(active, others);
   const begunMs = performance.now();
-  await delay(1000 * restSeconds);
-  const rest = usage.take();
-  const restS = (performance.now() - begunMs) / 1000;
+  await delay(1000 * restS);
+  const atRest = usage.take();
+  const tookS = (performance.now() - begunMs) / 1000;
 
   const one = { count: Math.min(requests, 500), connections: 1 };
   const alone = await fill(generator, active.server, { path: `scale/keys/alone-${size}-{n}` }, one);
@@ -49,9 +51,9 @@ export async function measurePoint(parts: Parts): Promise<Point> {
   const followers = size - 1;
   return {
     size,
-    'active node at rest, CPU ms/s': rest.activeUs / 1000 / restS,
-    'each other node at rest, CPU ms/s': rest.othersUs / followers / 1000 / restS,
-    'active node at rest, bytes/s sent ÷ other nodes': rest.sentBytes / followers / restS,
+    'active node at rest, CPU ms/s': atRest.activeUs / 1000 / tookS,
+    'each other node at rest, CPU ms/s': atRest.othersUs / followers / 1000 / tookS,
+    'active node at rest, bytes/s sent ÷ other nodes': atRest.sentBytes / followers / tookS,
     'create, one connection, p50 ms': alone.p50Ms,
     'create, 16 connections, requests/s': created.perSecond,
     'create, 16 connections, p50 ms': created.p50Ms,
@@ -109,7 +111,7 @@ async function medianRevocationMs(active: ApiServer): Promise<number> {
     await active.call('POST', 'auth/token/revoke', { token: valueAt(made, 'auth.client_token') });
     times.push(performance.now() - begunMs);
   }
-  return times.sort((a, b) => a - b)[revocations / 2] ?? Number.NaN;
+  return median(times);
 }
 
 /** Ends a standby, creates keys, and returns the time from its start until it serves again. */

@@ -2,7 +2,7 @@
 // processes. In each round the primary is killed as a whole under load, its secondary is promoted, and the former primary follows it.
 // Reports what was lost, and figures.
 import { setTimeout as delay } from 'node:timers/promises';
-import { percentile } from '../../bench/raft/percentile.ts';
+import { percentile } from '../../bench/statistics.ts';
 import type { LiveCluster } from '../../test/cluster/harness/live-cluster.ts';
 import { callerAddress, codesOf, formSite, SiteLoad, TwoSites } from '../../test/cluster/harness/two-sites.ts';
 import { until } from '../../test/cluster/harness/until.ts';

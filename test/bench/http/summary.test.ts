@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { median, type RunResult, summarize } from '../../../bench/http/summary.ts';
+import { type RunResult, summarize } from '../../../bench/http/summary.ts';
 
 const round = (requests: number, more: Partial<RunResult> = {}): RunResult => ({
   requests,
@@ -55,15 +55,4 @@ describe('summary of the rounds', () => {
     expect(line).to.include({ requestsPerSecond: 0, p50Ms: undefined, p99Ms: undefined });
     expect(line).to.include({ cpuUsPerRequest: undefined, residentMebibytes: undefined });
   });
-});
-
-describe('median', () => {
-  for (const { values, expected } of [
-    { values: [], expected: undefined },
-    { values: [7], expected: 7 },
-    { values: [10, 9, 1], expected: 9 },
-    { values: [4, 1, 2, 100], expected: 3 },
-  ]) {
-    it(`of [${values}] is ${expected}`, () => expect(median(values)).to.equal(expected));
-  }
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ratioOf } from '../../../bench/compare/ratio.ts';
+import { median, percentile, ratioOf } from '../../bench/statistics.ts';
 
 const counted = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at + 1);
 const ones = (count: number): readonly number[] => counted(count).map(() => 1);
@@ -18,5 +18,29 @@ describe('ratios of paired measurements', () => {
   ] as const)
     it(`have the interval ${low} to ${high} of ${count} pairs`, () => {
       expect(ratioOf(counted(count), ones(count))).to.include({ low, high });
+    });
+});
+
+describe('median', () => {
+  for (const { values, expected } of [
+    { values: [], expected: Number.NaN },
+    { values: [7], expected: 7 },
+    { values: [10, 9, 1], expected: 9 },
+    { values: [4, 1, 2, 100], expected: 3 },
+  ]) {
+    it(`of [${values}] is ${expected}`, () => expect(median(values)).to.deep.equal(expected));
+  }
+});
+
+describe('percentile', () => {
+  for (const [percent, expected] of [
+    [1, 10],
+    [50, 20],
+    [75, 30],
+    [99, 40],
+    [100, 40],
+  ] as const)
+    it(`${percent} of four values is ${expected}, one of them`, () => {
+      expect(percentile([40, 10, 30, 20], percent)).to.equal(expected);
     });
 });

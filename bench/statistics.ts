@@ -1,3 +1,16 @@
+/** Returns the median; not a number without values. */
+export function median(values: readonly number[]): number {
+  const ascending = values.toSorted((a, b) => a - b);
+  const [low = Number.NaN, high = Number.NaN] = [ascending[(ascending.length - 1) >> 1], ascending[ascending.length >> 1]];
+  return (low + high) / 2;
+}
+
+/** Returns the nearest-rank percentile: the smallest value that at least `percent` of the values do not exceed. NaN without values. */
+export function percentile(values: readonly number[], percent: number): number {
+  const ascending = values.toSorted((a, b) => a - b);
+  return ascending[Math.ceil((percent / 100) * ascending.length) - 1] ?? Number.NaN;
+}
+
 /** The median of ratios with a 95 % interval. */
 export interface Ratio {
   readonly median: number;
@@ -13,9 +26,8 @@ export function ratioOf(ours: readonly number[], theirs: readonly number[]): Rat
   const ratios = ours.map((value, at) => value / (theirs[at] ?? Number.NaN)).sort((one, other) => one - other);
   const count = ratios.length;
   const at = (place: number): number => ratios[place] ?? Number.NaN;
-  const median = (at(Math.floor((count - 1) / 2)) + at(Math.ceil((count - 1) / 2))) / 2;
   const outside = signTestRank(count);
-  return { median, low: at(outside), high: at(count - 1 - outside) };
+  return { median: median(ratios), low: at(outside), high: at(count - 1 - outside) };
 }
 
 /** Returns how many ratios at each end the 95 % interval of the median leaves out. */
