@@ -28,6 +28,7 @@ import { removedPath } from '../mounts/mounts.ts';
 import type { KeyVersionUse } from './counted-uses.ts';
 import type { UsageLedger } from './usage-ledger.ts';
 import {
+  type MarksOrigin,
   marksPath,
   mergedAnswers,
   type NodeAnswer,
@@ -205,20 +206,22 @@ export class UsageCollector {
   async of(engine: Pick<TransitEngine, 'usedKey'>, name: string): Promise<CurrentUsage> {
     const { store } = this.#member.barrier;
     for (let attempt = 0; attempt < looksMax; attempt++) {
-      const before = await readMarks(store, this.#clusterId);
+      const origin = this.#origin;
+      const before = await readMarks(store, origin);
       const { id } = (await engine.usedKey(name)).key.record;
       const answers = await this.#ask(() => ({ kind: 'key', id }));
       const { key, usage } = await engine.usedKey(name);
-      const { revision } = await readMarks(store, this.#clusterId);
+      const { revision } = await readMarks(store, origin);
       // If uses were recorded meanwhile, they might be missing here, or be in both.
-      if (revision === before.revision && key.record.id === id) return this.#current({ key, usage }, before.marks, answers);
+      if (revision === before.revision && key.record.id === id)
+        return this.#current({ key, usage }, before.marks, answers, origin);
     }
     throw new TransitError('too_many_conflicts', `the uses of key ${name} are being recorded; try again`);
   }
 
-  #current({ key, usage }: UsedKey, before: UsageMarks, answers: readonly NodeAnswer[]): CurrentUsage {
+  #current({ key, usage }: UsedKey, before: UsageMarks, answers: readonly NodeAnswer[], origin: MarksOrigin): CurrentUsage {
     const nowMs = this.#host.clock.dueMs();
-    const { marks, uses, gone } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
+    const { marks, uses, gone } = mergedAnswers(before, answers, { ...origin, nowMs });
     if (marks.sinceMs !== before.sinceMs) this.#dueMs = Number.NEGATIVE_INFINITY; // so that this moment is recorded soon
     const all: KeyUsage = addedUses(usage, byVersion(uses), { lowest: key.record.minAvailableVersion, nowMs });
     // The key that was backed up may have been used elsewhere until it was restored.
@@ -232,13 +235,14 @@ export class UsageCollector {
     const { role, engine, services, barrier } = this.#member;
     const unsealed = services.services; // a seal may end it at any time
     if (!role.isActive || unsealed === undefined || !acceptsWrites(engine.replication)) return undefined;
-    const { marks: before, revision } = await readMarks(barrier.store, this.#clusterId);
+    const origin = this.#origin;
+    const { marks: before, revision } = await readMarks(barrier.store, origin);
     const answers = await this.#ask((name) => {
       const { process, batch } = recordedOf(before, name);
       return { kind: 'next', process, merged: batch };
     });
     const nowMs = this.#host.clock.dueMs();
-    const { marks, uses, lost } = mergedAnswers(before, answers, { clusterId: this.#clusterId, nowMs });
+    const { marks, uses, lost } = mergedAnswers(before, answers, { ...origin, nowMs });
     const isCounting = marks.sinceMs !== undefined;
     if (uses.length === 0 && isDeepStrictEqual(marks, before)) {
       await this.#findNear(unsealed, []);
@@ -301,8 +305,9 @@ export class UsageCollector {
     ]);
   }
 
-  get #clusterId(): string {
-    return this.#member.engine.status().clusterId;
+  get #origin(): MarksOrigin {
+    const { engine } = this.#member;
+    return { clusterId: engine.status().clusterId, restoredBy: engine.restoredBy };
   }
 }
 

@@ -11,6 +11,8 @@ const marksShape = z.object({
   format: z.literal(format),
   /** The cluster that counts. A secondary that was promoted has another id, and begins to count again. */
   clusterId: z.string(),
+  /** The restore that its records come from; absent if there was none. */
+  restoredBy: z.string().optional(),
   /** Since then every node counts, in Unix milliseconds; absent while some node does not. */
   sinceMs: z.number().optional(),
   /**
@@ -24,6 +26,18 @@ const marksShape = z.object({
 });
 
 export type UsageMarks = Readonly<Omit<z.output<typeof marksShape>, 'format'>>;
+
+/** Where the records come from that the marks belong to. */
+export interface MarksOrigin {
+  readonly clusterId: string;
+  readonly restoredBy: string | undefined;
+}
+
+const emptyMarks = ({ clusterId, restoredBy }: MarksOrigin): UsageMarks => ({
+  clusterId,
+  ...(restoredBy !== undefined && { restoredBy }),
+  nodes: {},
+});
 
 /** Most nodes of which the newest batch is remembered: the current members and those that were members last. */
 const nodesMax = 64;
@@ -50,14 +64,14 @@ export const recordedOf = ({ nodes }: UsageMarks, name: string): UsageMarks['nod
  *
  * Counting begins when every node has answered. It begins again, so that nobody takes lost uses for no uses: if a node lost uses; if it was
  * started again, or is no longer a member, and its last process did not end with all its uses recorded; if a node with a release that does
- * not count takes part; and if the records are older than a node knows, or of another cluster: a backup was restored, or a secondary
- * promoted.
+ * not count takes part; and if the records come from a restore, are older than a node knows, or are those of another cluster, as after a
+ * promotion.
  * @returns also `lost`, why counting begins again, and `gone`, the names of former members whose uses may still come
  */
 export function mergedAnswers(
   marks: UsageMarks,
   answers: readonly NodeAnswer[],
-  { clusterId, nowMs }: { readonly clusterId: string; readonly nowMs: number },
+  { nowMs, ...origin }: MarksOrigin & { readonly nowMs: number },
 ): {
   readonly marks: UsageMarks;
   readonly uses: readonly KeyVersionUse[];
@@ -67,7 +81,9 @@ export function mergedAnswers(
   const nodes = new Map(Object.entries(marks.nodes));
   const uses: KeyVersionUse[] = [];
   let isComplete = true;
-  let lost = marks.clusterId === clusterId ? undefined : 'the cluster has another id';
+  let lost: string | undefined;
+  if (marks.clusterId !== origin.clusterId) lost = 'the cluster has another id';
+  else if (marks.restoredBy !== origin.restoredBy) lost = 'a snapshot was restored';
   for (const { name, answer } of answers) {
     if (answer === 'unsupported') lost = `${name} has a release that does not count`;
     if (answer === 'silent' || answer === 'unsupported') {
@@ -108,7 +124,11 @@ export function mergedAnswers(
   const begun = isComplete ? nowMs : undefined;
   const sinceMs = lost === undefined ? (marks.sinceMs ?? begun) : begun;
   return {
-    marks: { clusterId, nodes: Object.fromEntries([...nodes].slice(-nodesMax)), ...(sinceMs !== undefined && { sinceMs }) },
+    marks: {
+      ...emptyMarks(origin),
+      nodes: Object.fromEntries([...nodes].slice(-nodesMax)),
+      ...(sinceMs !== undefined && { sinceMs }),
+    },
     uses,
     lost,
     gone,
@@ -125,9 +145,9 @@ export interface StoredMarks {
 }
 
 /** Returns the stored marks; those of a cluster that has recorded nothing yet if there are none. */
-export async function readMarks(store: Pick<Store, 'get'>, clusterId: string): Promise<StoredMarks> {
+export async function readMarks(store: Pick<Store, 'get'>, origin: MarksOrigin): Promise<StoredMarks> {
   const stored = await store.get(marksPath);
-  if (stored === undefined) return { marks: { clusterId, nodes: {} }, revision: 0 };
+  if (stored === undefined) return { marks: emptyMarks(origin), revision: 0 };
   const { format: _, ...marks } = marksShape.parse(JSON.parse(Buffer.from(stored.value).toString()));
   return { marks, revision: stored.revision };
 }

@@ -63,8 +63,9 @@ function collecting({ bytes, damaged }: { readonly bytes: number; readonly damag
     ledger.count('m', name, tally);
   };
   const recorded = (): number => [...written].filter((path) => path.startsWith('transit/')).length;
-  const sinceMs = async (): Promise<number | undefined> => (await readMarks(memory, 'c1')).marks.sinceMs;
-  const marks = async () => (await readMarks(memory, 'c1')).marks;
+  const sinceMs = async (): Promise<number | undefined> =>
+    (await readMarks(memory, { clusterId: 'c1', restoredBy: undefined })).marks.sinceMs;
+  const marks = async () => (await readMarks(memory, { clusterId: 'c1', restoredBy: undefined })).marks;
   return { collector, ledger, leader, member, use, recorded, sinceMs, marks, warnings, written };
 }
 

@@ -22,7 +22,9 @@ class Cluster {
   readonly nodes: readonly TestNode[] = ['n1', 'n2'].map((name) => ({ name, isMember: true, note: '', ledger: undefined }));
   readonly usedMs = new Map<number, number>();
   #marks: UsageMarks = { clusterId, nodes: {} };
-  readonly #recorded = new Set<number>();
+  #recorded = new Set<number>();
+  #backup = { marks: this.#marks, recorded: new Set<number>() };
+  #restores = 0;
 
   /** @param asks - whether it lives until the active node has recorded that it counts */
   async start(node: TestNode, asks = true): Promise<void> {
@@ -49,6 +51,16 @@ class Cluster {
     node.ledger = undefined;
   }
 
+  backUp(): void {
+    this.#backup = { marks: this.#marks, recorded: new Set(this.#recorded) };
+  }
+
+  restore(): void {
+    this.#marks = this.#backup.marks;
+    this.#recorded = new Set(this.#backup.recorded);
+    this.#restores += 1;
+  }
+
   use({ ledger, isMember }: TestNode): void {
     if (ledger === undefined || !isMember) return;
     const version = this.usedMs.size + 1;
@@ -60,7 +72,7 @@ class Cluster {
   }
 
   async record(): Promise<void> {
-    const { marks, uses } = mergedAnswers(this.#marks, await this.#answers('next'), { clusterId, nowMs: this.nowMs });
+    const { marks, uses } = mergedAnswers(this.#marks, await this.#answers('next'), this.#state);
     this.#marks = marks;
     for (const { version } of uses) this.#recorded.add(version);
   }
@@ -68,7 +80,7 @@ class Cluster {
   /** Returns the uses that are taken for none, although they were since counting began. */
   async missing(): Promise<readonly number[]> {
     const answers = await this.#answers('key');
-    const { marks, uses, gone } = mergedAnswers(this.#marks, answers, { clusterId, nowMs: this.nowMs });
+    const { marks, uses, gone } = mergedAnswers(this.#marks, answers, this.#state);
     const { sinceMs } = marks;
     if (sinceMs === undefined || unansweredIn(answers).length > 0 || gone.length > 0) return [];
     const seen = new Set([...this.#recorded, ...uses.map(({ version }) => version)]);
@@ -78,6 +90,10 @@ class Cluster {
   /** Whether something can be said about the uses at a time. */
   isCountedSince(ms: number): boolean {
     return (this.#marks.sinceMs ?? Number.POSITIVE_INFINITY) <= ms;
+  }
+
+  get #state() {
+    return { clusterId, restoredBy: this.#restores === 0 ? undefined : String(this.#restores), nowMs: this.nowMs };
   }
 
   #answers(kind: 'next' | 'key'): Promise<NodeAnswer[]> {
@@ -109,6 +125,8 @@ const kinds = [
   'leave',
   'join',
   'wait',
+  'backup',
+  'restore',
 ] as const;
 
 describe('the uses of nodes that stop and die', () => {
@@ -124,6 +142,8 @@ describe('the uses of nodes that stop and die', () => {
             if (kind === 'use') cluster.use(node);
             else if (kind === 'record') await cluster.record();
             else if (kind === 'start') await cluster.start(node);
+            else if (kind === 'backup') cluster.backUp();
+            else if (kind === 'restore') cluster.restore();
             else if (kind === 'run') {
               await cluster.start(node, false);
               await cluster.stop(node, true);

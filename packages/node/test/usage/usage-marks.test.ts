@@ -7,6 +7,7 @@ import { mergedAnswers, type NodeAnswer, recordedOf, type UsageMarks, unanswered
 import type { UsageReport } from '../../src/usage/usage-wire.ts';
 
 const clusterId = 'c1';
+const origin = { clusterId, restoredBy: undefined };
 const clock = { utcMs: () => 1000, dueMs: () => 1000, nowMs: () => 0 };
 
 /** Returns the tally of a request that encrypted with these versions of one key. */
@@ -30,7 +31,7 @@ class Recorder {
       const { process, batch } = recordedOf(this.marks, name);
       return { kind: 'next', process, merged: batch };
     });
-    const { marks, uses } = mergedAnswers(this.marks, answers, { clusterId, nowMs: 1000 });
+    const { marks, uses } = mergedAnswers(this.marks, answers, { ...origin, nowMs: 1000 });
     if (commit === 'refused') return;
     this.marks = marks; // `lost`: the active node does not learn of it, and changes nothing else in either case
     this.recorded.merge(uses, { hasLost: false });
@@ -39,7 +40,7 @@ class Recorder {
   /** Returns the uses of a version as a look at that moment shows them. */
   async look(nodes: readonly Named[], id: string, version: number): Promise<number> {
     const answers = await answersOf(nodes, [], () => ({ kind: 'key', id }));
-    const { uses } = mergedAnswers(this.marks, answers, { clusterId, nowMs: 1000 });
+    const { uses } = mergedAnswers(this.marks, answers, { ...origin, nowMs: 1000 });
     return sumOf([...this.recorded.of(id), ...uses], id, version);
   }
 }
@@ -194,21 +195,22 @@ describe('the time since which uses are counted', () => {
     ],
     ['stays when a node has left that ended', withOther({ process: 'x', batch: 1, ended: true }), [report({ merged: 3 })], 5],
     ['begins again in another cluster', { ...counting, clusterId: 'c0' }, [report({ merged: 3 })], nowMs],
+    ['begins again when a snapshot was restored', { ...counting, restoredBy: 'r' }, [report({ merged: 3 })], nowMs],
   ] as const)
     it(title, () => {
       const given: readonly NodeAnswer[] = answers.map((answer, i) => ({ name: `n${i + 1}`, answer }));
-      const { marks } = mergedAnswers(before, given, { clusterId, nowMs });
+      const { marks } = mergedAnswers(before, given, { ...origin, nowMs });
       expect(marks.sinceMs).to.equal(sinceMs);
-      const again = mergedAnswers(marks, given, { clusterId, nowMs: 2000 });
+      const again = mergedAnswers(marks, given, { ...origin, nowMs: 2000 });
       expect(again.marks, 'a restart of counting happens once').to.deep.equal(marks);
     });
 
   it('is not known to include a node that is away until it returns', () => {
     const answers: NodeAnswer[] = [{ name: 'n1', answer: report({ merged: 3 }) }];
-    const away = mergedAnswers(withOther({ process: 'x', batch: 1 }), answers, { clusterId, nowMs });
+    const away = mergedAnswers(withOther({ process: 'x', batch: 1 }), answers, { ...origin, nowMs });
     expect([away.gone, away.marks.nodes['n2']]).to.deep.equal([['n2'], { process: 'x', batch: 1, goneMs: nowMs }]);
     const other = report({ process: 'x', merged: 1 });
-    const returned = mergedAnswers(away.marks, [...answers, { name: 'n2', answer: other }], { clusterId, nowMs: 2000 });
+    const returned = mergedAnswers(away.marks, [...answers, { name: 'n2', answer: other }], { ...origin, nowMs: 2000 });
     expect([returned.gone, returned.marks.nodes['n2']]).to.deep.equal([[], { process: 'x', batch: 1 }]);
   });
 
@@ -217,10 +219,10 @@ describe('the time since which uses are counted', () => {
       { name: 'n1', answer: report({ merged: 3 }) },
       { name: 'n2', answer: 'silent' },
     ];
-    const joined = mergedAnswers(counting, silent, { clusterId, nowMs: 10 });
-    const left = mergedAnswers(joined.marks, silent.slice(0, 1), { clusterId, nowMs: 20 });
+    const joined = mergedAnswers(counting, silent, { ...origin, nowMs: 10 });
+    const left = mergedAnswers(joined.marks, silent.slice(0, 1), { ...origin, nowMs: 20 });
     expect([left.gone, left.marks.sinceMs]).to.deep.equal([['n2'], 5]);
-    expect(mergedAnswers(left.marks, silent.slice(0, 1), { clusterId, nowMs: 700_000 }).marks.sinceMs).to.equal(700_000);
+    expect(mergedAnswers(left.marks, silent.slice(0, 1), { ...origin, nowMs: 700_000 }).marks.sinceMs).to.equal(700_000);
   });
 
   it('names the nodes whose uses are missing', () => {
