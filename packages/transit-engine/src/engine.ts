@@ -393,7 +393,7 @@ export class TransitEngine {
   ): Promise<Transaction | undefined> {
     const key = await this.#keys.key(name);
     if (key?.record.id !== id) return undefined;
-    const scope = { lowest: key.record.minAvailableVersion, nowMs: this.#clock.dueMs() };
+    const scope = { lowest: key.record.minAvailableVersion, nowMs: this.#clock.utcMs() };
     const usage = addedUses(await this.#usageOf(key), uses, scope);
     const writes = [{ path: this.#paths.usage(name), value: encodeKeyUsage(usage) }];
     return { conditions: [unchanged(this.#paths, key)], writes: [...writes, ...spentWrites(this.#paths, key, usage)] };

@@ -85,7 +85,7 @@ interface CollectingMember {
 
 interface CollectingHost {
   readonly config: Pick<Config, 'node_id'>;
-  readonly clock: Pick<RecordClock, 'dueMs' | 'nowMs'>;
+  readonly clock: Pick<RecordClock, 'utcMs' | 'nowMs'>;
   readonly usage: Pick<UsageLedger, 'endsAs' | 'isKnown'>;
   readonly log: Pick<Logger, 'warn'>;
 }
@@ -220,7 +220,7 @@ export class UsageCollector {
   }
 
   #current({ key, usage }: UsedKey, before: UsageMarks, answers: readonly NodeAnswer[], origin: MarksOrigin): CurrentUsage {
-    const nowMs = this.#host.clock.dueMs();
+    const nowMs = this.#host.clock.utcMs();
     const { marks, uses, gone } = mergedAnswers(before, answers, { ...origin, nowMs });
     if (marks.sinceMs !== before.sinceMs) this.#dueMs = Number.NEGATIVE_INFINITY; // so that this moment is recorded soon
     const all: KeyUsage = addedUses(usage, byVersion(uses), { lowest: key.record.minAvailableVersion, nowMs });
@@ -241,7 +241,7 @@ export class UsageCollector {
       const { process, batch } = recordedOf(before, name);
       return { kind: 'next', process, merged: batch };
     });
-    const nowMs = this.#host.clock.dueMs();
+    const nowMs = this.#host.clock.utcMs();
     const { marks, uses, lost } = mergedAnswers(before, answers, { ...origin, nowMs });
     const isCounting = marks.sinceMs !== undefined;
     if (uses.length === 0 && isDeepStrictEqual(marks, before)) {

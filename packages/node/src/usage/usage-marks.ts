@@ -66,6 +66,7 @@ export const recordedOf = ({ nodes }: UsageMarks, name: string): UsageMarks['nod
  * started again, or is no longer a member, and its last process did not end with all its uses recorded; if a node with a release that does
  * not count takes part; and if the records come from a restore, are older than a node knows, or are those of another cluster, as after a
  * promotion.
+ * @param nowMs - by the later clock: counting must not seem to have begun earlier than it did
  * @returns also `lost`, why counting begins again, and `gone`, the names of former members whose uses may still come
  */
 export function mergedAnswers(

@@ -5,7 +5,7 @@ import { UsageCollector } from '../../src/usage/usage-collector.ts';
 import { UsageLedger } from '../../src/usage/usage-ledger.ts';
 import { readMarks } from '../../src/usage/usage-marks.ts';
 
-const clock = { now: 1000, utcMs: () => clock.now, dueMs: () => clock.now, nowMs: () => clock.now };
+const clock = { now: 1000, behindMs: 0, utcMs: () => clock.now, dueMs: () => clock.now - clock.behindMs, nowMs: () => clock.now };
 
 /** A cluster of one node, and an engine with a record of uses of `bytes` for each key. */
 function collecting({ bytes, damaged }: { readonly bytes: number; readonly damaged?: string }) {
@@ -86,6 +86,15 @@ describe('the recording of uses', () => {
     await collector.record();
     expect(recorded()).to.equal(7);
     expect(await sinceMs()).to.equal(2000);
+  });
+
+  it('does not claim that counting began earlier than it did while one clock is behind', async () => {
+    const { collector, sinceMs } = collecting({ bytes: 10 });
+    clock.now = 90_000;
+    clock.behindMs = 80_000;
+    await collector.record();
+    clock.behindMs = 0;
+    expect(await sinceMs()).to.equal(90_000);
   });
 
   it('writes nothing while nobody uses a key', async () => {

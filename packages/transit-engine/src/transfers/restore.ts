@@ -17,7 +17,7 @@ const versionsPerTransaction = 1000;
  * unreachable, and after a failure the sweep deletes them. If the sweep deletes versions of a restore in progress, it deletes the lowest
  * version first, and the last transaction conflicts.
  * @param replaced - the existing key, or its absence; if this has changed by the end, the key is not restored
- * @param utcMs - as in `aged`
+ * @param utcMs - as in `aged`; dates the restore, before which the key may have been used elsewhere
  * @param isHeld - see {@link newRecord}
  * @returns whether the key was restored; if not, something changed in the meantime
  */
@@ -36,7 +36,7 @@ export async function restoreKey(
     ...(aging && { aging }),
     id: newKeyId(),
     latestCreatedMs: Math.min(settings.latestCreatedMs, nowMs),
-    restore: { timeMs: nowMs, version: settings.latestVersion },
+    restore: { timeMs: utcMs, version: settings.latestVersion },
   };
   const record = aged(newRecord(restored, isHeld), utcMs);
   let firstRevision = 0;

@@ -1,5 +1,6 @@
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { clockOf } from '../../../process/test/test-clock.ts';
 import type { TransitEngine } from '../../src/index.ts';
 import { encodeBackup } from '../../src/transfers/backup.ts';
 import {
@@ -153,6 +154,18 @@ describe('backup and restore', () => {
     const version = { ...(await storedVersion(store, 'k', 1)), version: 1 };
     await engine.transfers.restoreKey({ backup: encodeBackup('k', record, [version]).toString('base64'), name: 'copy' });
     expect((await storedKey(store, 'copy')).backup).to.deep.equal({ timeMs: 1, version: 1 });
+  });
+
+  it('date the restore by the later clock, because the key may have been used elsewhere until then', async () => {
+    const source = newEngine();
+    await source.engine.createKey('k', restorable);
+    const clock = clockOf(
+      () => startMs,
+      () => startMs - 86_400_000,
+    );
+    const { engine } = newEngine({ clock });
+    await engine.transfers.restoreKey({ backup: await backupOf(source.engine, 'k') });
+    expect((await engine.readKey('k')).restore).to.deep.include({ timeMs: startMs });
   });
 
   it('check the permission for the name in the backup, before any write', async () => {
