@@ -35,9 +35,10 @@ const limits = new Limits(config.limits, own);
 reading.divide(1 + gatewayCount(config));
 unreadResponses.limit(unreadBytesMax(config));
 const connections = new Connections(own.connections);
-const reports = new GatewayReports((answers) =>
-  post({ kind: 'report', answers, counted: takeUses(), load: loadOf(limits, connections, reports.inFlight) }),
-);
+const reports = new GatewayReports((answers, asked) => {
+  const load = loadOf(limits, connections, reports.inFlight);
+  post({ kind: 'report', answers, counted: takeUses(), load, ...(asked !== undefined && { asked }) });
+});
 const audit =
   config.audit.length === 0
     ? undefined
@@ -80,10 +81,10 @@ port.on('message', (message: ToGateway) => {
     case 'contexts':
       for (const [index, context] of message.contexts.entries())
         if (context !== undefined) listeners[index]?.replaceContext(context);
-      post({ kind: 'contexts' });
+      post({ kind: 'contexts', asked: message.asked });
       break;
     case 'report':
-      reports.report();
+      reports.report(message.asked);
       break;
     case 'audited':
       audit?.audited(message.id, message.failure);
@@ -91,7 +92,7 @@ port.on('message', (message: ToGateway) => {
     case 'drain':
       void Promise.all(listeners.map((listener) => listener.drain())).then(() => {
         reports.report(); // the last answers
-        post({ kind: 'drained' });
+        post({ kind: 'drained', asked: message.asked });
       });
       break;
   }

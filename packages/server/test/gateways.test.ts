@@ -176,32 +176,56 @@ describe('the number of gateways', () => {
   });
 });
 
-describe('a gateway thread that ends', () => {
-  const post = (kind: string): string => `(await import('node:worker_threads')).parentPort.postMessage({ kind: '${kind}' });`;
+describe('a gateway thread', () => {
+  /** Starts one that runs this program, in which `post` sends a message, and notes the uses that it reports. */
+  function threadOf(program: string) {
+    const uses: unknown[] = [];
+    const loading = { threads: 0 };
+    const { promise: listens, resolve: attach } = Promise.withResolvers<void>();
+    const { promise: ended, resolve: detach } = Promise.withResolvers<void>();
+    const text = `import { parentPort } from 'node:worker_threads';
+      const post = (kind, more) => parentPort.postMessage({ kind, ...more });
+      ${program}`;
+    const parts = {
+      ...{ config: {}, limits: limitsOf({}, 1), main: {}, count: 1, listeners: [], audit: undefined, metrics: {} },
+      host: { memory: {}, attach, detach, lagging: () => [] },
+      usage: { addFromThread: (...counted: unknown[]) => void uses.push(counted) },
+      log: { info: () => undefined, error: () => undefined },
+      heapGrowth: { threadLoads: () => void loading.threads++, threadLoaded: () => void loading.threads-- },
+      script: new URL(`data:text/javascript,${encodeURIComponent(text)}`),
+    };
+    const gateways = new Gateways(parts as unknown as GatewaysParts);
+    gateways.start();
+    return { gateways, uses, loading, listens, ended };
+  }
+
   for (const [title, program, hasLost] of [
-    ['before it listens has lost no uses', '', false],
-    ['after it listened may have lost some', post('listening'), true],
-    ['after it was drained has lost none', post('listening') + post('drained'), false],
+    ['that ends before it listens has lost no uses', '', false],
+    ['that ends after it listened may have lost some', `post('listening');`, true],
+    ['that ends after it was drained has lost none', `post('listening'); post('drained', { asked: 1 });`, false],
   ] as const)
     it(title, async () => {
-      const lost: unknown[] = [];
-      let loading = 0;
-      const { promise: ended, resolve: ends } = Promise.withResolvers<void>();
-      const parts = {
-        ...{ config: {}, limits: limitsOf({}, 1), main: {}, count: 1, listeners: [], audit: undefined, metrics: {} },
-        host: { memory: {}, attach: () => undefined, detach: ends, lagging: () => [] },
-        usage: { addFromThread: (...uses: unknown[]) => void lost.push(uses) },
-        log: { info: () => undefined, error: () => undefined },
-        heapGrowth: { threadLoads: () => void loading++, threadLoaded: () => void loading-- },
-        script: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
-      };
-      const gateways = new Gateways(parts as unknown as GatewaysParts);
-      gateways.start();
+      const { gateways, uses, loading, ended } = threadOf(program);
       await ended;
       await gateways.stop();
-      expect(lost).to.deep.equal(hasLost ? [[[], { hasLost: true }]] : []);
-      expect(loading).to.equal(0);
+      expect(uses).to.deep.equal(hasLost ? [[[], { hasLost: true }]] : []);
+      expect(loading.threads).to.equal(0);
     });
+
+  it('has reported its uses when it has answered, not when a report arrives that was on its way', async () => {
+    const { gateways, uses, listens } = threadOf(`
+      const report = (use, more) =>
+        post('report', { answers: { operations: [], ms: [], statuses: [], passed: 0 }, counted: { uses: [use] }, ...more });
+      parentPort.on('message', ({ asked }) => {
+        report('before');
+        setImmediate(() => report('since', { asked }));
+      });
+      post('listening');`);
+    await listens;
+    expect(await gateways.report(60_000)).to.equal(true);
+    expect(uses.map((counted) => (counted as [unknown])[0])).to.deep.equal([['before'], ['since']]);
+    await gateways.stop();
+  });
 });
 
 describe('the header of a passed request', () => {

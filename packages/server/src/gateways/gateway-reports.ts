@@ -5,14 +5,14 @@ const answersMax = 512;
 
 /** Collects the answers of a gateway for the metrics of the node. */
 export class GatewayReports {
-  readonly #send: (answers: AnswersReport) => void;
+  readonly #send: (answers: AnswersReport, asked: number | undefined) => void;
   #operations: string[] = [];
   #ms: number[] = [];
   #statuses: number[] = [];
   #inFlight = 0;
   #passed = 0;
 
-  constructor(send: (answers: AnswersReport) => void) {
+  constructor(send: (answers: AnswersReport, asked: number | undefined) => void) {
     this.#send = send;
   }
 
@@ -38,14 +38,14 @@ export class GatewayReports {
     this.#passed += 1;
   }
 
-  /** Sends what was collected. */
-  report(): void {
+  /** Sends what was collected. @param asked - number of the question that this answers */
+  report(asked?: number): void {
     const answers = { operations: this.#operations, ms: this.#ms, statuses: this.#statuses, passed: this.#passed };
     this.#passed = 0;
     this.#operations = [];
     this.#ms = [];
     this.#statuses = [];
-    this.#send(answers);
+    this.#send(answers, asked);
   }
 
   readonly #ended = (): void => {

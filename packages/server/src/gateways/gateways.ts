@@ -5,7 +5,7 @@ import type { GatewayHost, UsageLedger } from '@transitd/node';
 import { endProcess, exitCode, type Logger, reasonOf } from '@transitd/process';
 import { GatewayWorker, type GatewayWorkerParts } from './gateway-worker.ts';
 import type { HeapGrowth } from './heap-growth.ts';
-import type { FromGateway, GatewayData, GatewayListener, ToGateway } from './messages.ts';
+import type { FromGateway, GatewayData, GatewayListener, Question } from './messages.ts';
 import { clearRow } from './node-limits.ts';
 import type { ThreadLoad } from './thread-load.ts';
 
@@ -50,8 +50,9 @@ export class Gateways {
   readonly #failures = new Map<number, number>();
   readonly #loads = new Map<number, ThreadLoad>();
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Callbacks that wait for a message of a kind. */
-  readonly #waiting = new Set<(row: number, kind: FromGateway['kind'] | 'ended') => void>();
+  /** Callbacks that wait for the answers to a question. */
+  readonly #waiting = new Set<(row: number, asked: number | undefined | 'ended') => void>();
+  #questions = 0;
   #listeners: readonly GatewayListener[];
   #isStopping = false;
   #replaced = 0;
@@ -97,7 +98,7 @@ export class Gateways {
 
   /** Makes every gateway report its answers and the uses of keys. Returns whether all have done so, or have ended, in time. */
   report(withinMs: number = reportMsMax): Promise<boolean> {
-    return this.#askAll({ kind: 'report' }, 'report', withinMs);
+    return this.#askAll({ kind: 'report' }, withinMs);
   }
 
   /**
@@ -107,13 +108,13 @@ export class Gateways {
    */
   async replaceContexts(contexts: readonly (SecureContextOptions | undefined)[]): Promise<void> {
     this.#listeners = this.#listeners.map((listener, index) => ({ ...listener, tls: contexts[index] ?? listener.tls }));
-    await this.#askAll({ kind: 'contexts', contexts }, 'contexts', contextsMsMax);
+    await this.#askAll({ kind: 'contexts', contexts }, contextsMsMax);
   }
 
   /** Stops accepting connections, and resolves when the requests in flight have their answers. */
   async drain(): Promise<void> {
     this.#isStopping = true;
-    await this.#askAll({ kind: 'drain' }, 'drained', drainMsMax);
+    await this.#askAll({ kind: 'drain' }, drainMsMax);
   }
 
   /** Ends all threads, but waits for none longer than ten seconds. */
@@ -221,7 +222,8 @@ export class Gateways {
       case 'contexts':
         break;
     }
-    for (const notice of [...this.#waiting]) notice(row, message.kind);
+    const asked = 'asked' in message ? message.asked : undefined;
+    for (const notice of [...this.#waiting]) notice(row, asked);
   }
 
   #replaceLagging(): void {
@@ -234,8 +236,12 @@ export class Gateways {
     }
   }
 
-  /** Asks every gateway. Returns whether each has sent a message of the kind `answer`, or has ended, within `withinMs`. */
-  async #askAll(question: ToGateway, answer: FromGateway['kind'], withinMs: number): Promise<boolean> {
+  /**
+   * Asks every gateway. Returns whether each has answered this question, or has ended, within `withinMs`. A report that was on its way
+   * when this asks is no answer: it lacks the uses since.
+   */
+  async #askAll(question: Question, withinMs: number): Promise<boolean> {
+    const number = ++this.#questions;
     if (this.#rows.size === 0) return true;
     return new Promise<boolean>((resolve) => {
       const left = new Set(this.#rows.keys());
@@ -244,13 +250,13 @@ export class Gateways {
         this.#waiting.delete(notice);
         resolve(left.size === 0);
       };
-      const notice = (row: number, kind: FromGateway['kind'] | 'ended'): void => {
-        if (kind === answer || kind === 'ended') left.delete(row);
+      const notice = (row: number, asked: number | undefined | 'ended'): void => {
+        if (asked === number || asked === 'ended') left.delete(row);
         if (left.size === 0) finish();
       };
       const late = setTimeout(finish, withinMs);
       this.#waiting.add(notice);
-      for (const { worker } of this.#rows.values()) worker.post(question);
+      for (const { worker } of this.#rows.values()) worker.post({ ...question, asked: number });
     });
   }
 

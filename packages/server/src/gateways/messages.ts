@@ -29,13 +29,22 @@ export interface GatewayData {
   readonly main: MainThreadAddress;
 }
 
+/** What the main thread asks of a gateway. */
+export type Question =
+  | { readonly kind: 'contexts'; readonly contexts: readonly (SecureContextOptions | undefined)[] }
+  | { readonly kind: 'report' }
+  | { readonly kind: 'drain' };
+
+/** Number of a question, which its answer repeats. */
+interface Asked {
+  readonly asked: number;
+}
+
 /** A message of the main thread to a gateway. */
 export type ToGateway =
   | { readonly kind: 'session'; readonly session: GatewaySession }
   | { readonly kind: 'seal' }
-  | { readonly kind: 'contexts'; readonly contexts: readonly (SecureContextOptions | undefined)[] }
-  | { readonly kind: 'report' }
-  | { readonly kind: 'drain' }
+  | (Question & Asked)
   | { readonly kind: 'audited'; readonly id: number; readonly failure?: string };
 
 /** Answers of a gateway since its last report, in parallel arrays. */
@@ -54,12 +63,19 @@ export interface UsesReport {
   readonly hasLost: boolean;
 }
 
+/** Sent twice a second, after many answers, and when it is asked for. */
+interface Report {
+  readonly answers: AnswersReport;
+  readonly counted: UsesReport;
+  readonly load: ThreadLoad;
+}
+
 /** A message of a gateway to the main thread. */
 export type FromGateway =
   | { readonly kind: 'listening' }
-  | { readonly kind: 'contexts' }
+  | ({ readonly kind: 'contexts' } & Asked)
   | { readonly kind: 'lost'; readonly reason: string }
-  | { readonly kind: 'report'; readonly answers: AnswersReport; readonly counted: UsesReport; readonly load: ThreadLoad }
-  | { readonly kind: 'drained' }
+  | ({ readonly kind: 'report' } & Report & Partial<Asked>)
+  | ({ readonly kind: 'drained' } & Asked)
   | { readonly kind: 'audit'; readonly id: number; readonly type: EntryType; readonly entries: Readonly<Record<string, string>> }
   | { readonly kind: 'unaudited'; readonly reason: string };
