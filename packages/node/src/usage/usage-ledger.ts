@@ -63,8 +63,9 @@ export class UsageLedger implements UseCounter {
   /** Answers a question of the active node. @throws ZodError for a question unknown to this release */
   async report(question: unknown): Promise<UsageReport> {
     const asked = usageQuestion.parse(question);
-    const isComplete = await this.#askThreads();
+    const haveReported = await this.#askThreads();
     const answer = this.#answer(asked);
+    const isComplete = haveReported && !this.#uses.hasLost; // unless this answer says what is lost
     const isLast = this.#isEnding && !answer.hasMore;
     return { ...answer, process: this.#process, follows: this.#follows, isLast, merged: this.#merged, isComplete };
   }

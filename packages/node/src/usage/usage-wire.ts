@@ -39,7 +39,7 @@ export const usageReport = z.object({
   isLast: z.boolean().default(false),
   /** Number of the newest batch that the active node has said to be recorded; 0 for none. */
   merged: count,
-  /** Every thread of the node has reported its uses. */
+  /** Every thread of the node has reported its uses, and no batch to come will say that some are lost. */
   isComplete: z.boolean(),
   /** The batch that is to be recorded. It is the same until the active node says that it is recorded. */
   batch: z.object({ number: z.int().min(1), uses: z.array(versionUse), hasLost: z.boolean() }).optional(),

@@ -61,10 +61,15 @@ class Cluster {
     this.#restores += 1;
   }
 
-  use({ ledger, isMember }: TestNode): void {
+  /** @param isLost - because the thread that counted it died */
+  use({ ledger, isMember }: TestNode, isLost = false): void {
     if (ledger === undefined || !isMember) return;
     const version = this.usedMs.size + 1;
     this.usedMs.set(version, this.nowMs);
+    if (isLost) {
+      ledger.addFromThread([], { hasLost: true });
+      return;
+    }
     const tally = new UseTally();
     tally.keyId = 'a';
     tally.add('encryptions', version);
@@ -127,6 +132,7 @@ const kinds = [
   'wait',
   'backup',
   'restore',
+  'lose',
 ] as const;
 
 describe('the uses of nodes that stop and die', () => {
@@ -139,7 +145,7 @@ describe('the uses of nodes that stop and die', () => {
           for (const { kind, at } of events) {
             const node = cluster.nodes[at] as TestNode;
             cluster.nowMs += 1;
-            if (kind === 'use') cluster.use(node);
+            if (kind === 'use' || kind === 'lose') cluster.use(node, kind === 'lose');
             else if (kind === 'record') await cluster.record();
             else if (kind === 'start') await cluster.start(node);
             else if (kind === 'backup') cluster.backUp();
