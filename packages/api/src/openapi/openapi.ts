@@ -155,13 +155,14 @@ function operationObject(placed: Placed, operationId: string): object {
   };
 }
 
-/** Returns whether the fields come from the query. */
 const isRead = (verb: Verb): boolean => verb === 'GET' || verb === 'LIST';
+/** Returns whether the field comes from the query. */
+const isInQuery = (verb: Verb, { condition }: Field): boolean => isRead(verb) || (verb === 'DELETE' && condition === true);
 
 function parametersOf({ params, verb, described: { takes = {} } }: Placed): readonly object[] {
   const inPath = params.map((name) => parameter(name, 'path', Object.hasOwn(takes, name) ? takes[name] : undefined, true));
   const inQuery = Object.entries(takes)
-    .filter(([name, field]) => !params.includes(name) && (isRead(verb) || field.inQuery === true))
+    .filter(([name, field]) => !params.includes(name) && isInQuery(verb, field))
     .map(([name, field]) => parameter(name, 'query', field, field.required === true));
   return verb === 'LIST' ? [...inPath, listParameter(true), ...inQuery] : [...inPath, ...inQuery];
 }
@@ -190,7 +191,7 @@ function requestBodyOf({ verb, params, operation, described: { takes = {} } }: P
   if ('streamsBody' in operation && operation.body !== undefined)
     return { requestBody: { required: true, content: { 'application/octet-stream': { schema: operation.body } } } };
   if (operation.body !== undefined) return { requestBody: jsonBody(operation.body, true) };
-  const inBody = Object.entries(takes).filter(([name, field]) => !params.includes(name) && field.inQuery !== true);
+  const inBody = Object.entries(takes).filter(([name, field]) => !params.includes(name) && !isInQuery(verb, field));
   if (inBody.length === 0) return {};
   const schema = object({}, Object.fromEntries(inBody.map(([name, field]) => [name, schemaOf(field)])));
   const required = inBody.filter(([, field]) => field.required).map(([name]) => name);

@@ -73,8 +73,9 @@ export class RequestBodies {
 }
 
 /**
- * Returns the members of the body, or of the query for GET and LIST. Those of a DELETE include the members of the query that the operation
- * declares; if it declares any, others are refused.
+ * Returns the members of the body, or of the query for GET and LIST. A DELETE takes its conditions from the query too. A condition that is
+ * misspelled or misplaced must not let the change pass, so beside them no other member is taken there, nor in the body of the DELETE. Any
+ * other query must have no member that belongs into the body.
  * @throws RequestError
  */
 export function bodyOf(
@@ -83,16 +84,27 @@ export function bodyOf(
 ): Body | Promise<Body> {
   if (verb === 'GET' || verb === 'LIST') return queryBody(path.query);
   const body = bytes === undefined ? emptyBody : parseBody(bytes, req.headers['content-type']);
-  if (verb !== 'DELETE' || path.query.size === 0) return body;
   const { takes = {} } = operation;
-  if (!Object.values(takes).some(({ inQuery }) => inQuery)) return body;
-  const asked = queryBody(path.query);
-  // A misspelled condition must not let the deletion pass.
-  if (Object.keys(asked).some((name) => !(Object.hasOwn(takes, name) && takes[name]?.inQuery)))
-    throw new RequestError('invalid_request', 'the query has a parameter that this operation does not take; nothing was changed');
-  const added = (members: Body): Body => ({ ...members, ...asked });
-  return body instanceof Promise ? body.then(added) : added(body);
+  const isTaken = (name: string): boolean => Object.hasOwn(takes, name);
+  const isConditional = Object.values(takes).some(({ condition }) => condition);
+  const asked = path.query.size === 0 ? emptyBody : queryBody(path.query);
+  for (const name of Object.keys(asked)) {
+    const isAllowed = isConditional ? verb === 'DELETE' && isTaken(name) && takes[name]?.condition : !isTaken(name);
+    if (!isAllowed) throw refusedParameter('query');
+  }
+  if (!isConditional || verb !== 'DELETE') return body;
+  const withQuery = (members: Body): Body => {
+    if (!Object.keys(members).every(isTaken)) throw refusedParameter('body');
+    return { ...members, ...asked };
+  };
+  return body instanceof Promise ? body.then(withQuery) : withQuery(body);
 }
+
+const refusedParameter = (place: string): RequestError =>
+  new RequestError(
+    'invalid_request',
+    `the ${place} has a parameter that this operation does not take there; nothing was changed`,
+  );
 
 const emptyBody: Body = Object.freeze(Object.create(null));
 

@@ -177,7 +177,7 @@ const remove = takingOperation(
   'delete',
   {
     about: 'Delete a key whose `deletion_allowed` is true',
-    takes: { name: keyName, unless_used_within: { ...unlessUsedWithin, inQuery: true } },
+    takes: { name: keyName, unless_used_within: unlessUsedWithin },
     answers: written,
   },
   ({ engine, check }, { values }) => engine.deleteKey(values.name, check),

@@ -3,9 +3,12 @@ import { type Node, useFault } from '@transitd/node';
 import type { LossCheck, TransitEngine } from '@transitd/transit-engine';
 
 /** Field of the operations that take versions away. */
-export const unlessUsedWithin = duration(
-  'Refuse if a version that would go was used on any node within this time, at least a second, or if that is not known',
-);
+export const unlessUsedWithin = {
+  ...duration(
+    'Refuse if a version that would go was used on any node within this time, at least a second, or if that is not known',
+  ),
+  condition: true,
+} as const;
 
 /**
  * Returns the check that an operation makes before it takes versions away; undefined if the caller does not ask for it.

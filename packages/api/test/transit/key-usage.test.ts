@@ -137,6 +137,8 @@ describe('the uses of keys', () => {
 
   describe('as evidence before versions are taken away', () => {
     const refusal = /^unless_used_within: .*; nothing was changed$/;
+    const parameterRefusal = (inBody: unknown = false): string =>
+      `the ${inBody ? 'body' : 'query'} has a parameter that this operation does not take there; nothing was changed`;
     const expectRefused = ({ status, body }: Answered, why: RegExp): void => {
       expect(status, JSON.stringify(body)).to.equal(400);
       expect(body.errors[0]).to.match(refusal).and.match(why);
@@ -229,12 +231,33 @@ describe('the uses of keys', () => {
       }
     });
 
-    it('are not forgotten because of a misspelled name in a query', async () => {
-      await ask('POST', 'transit/keys/e7');
-      await ask('POST', 'transit/keys/e7/config', { deletion_allowed: true });
-      for (const misspelled of ['unless-used-within=30d', 'unless_used_within=30d&unless_used=1', 'toString=1'])
-        expect((await ask('DELETE', `transit/keys/e7?${misspelled}`)).status).to.equal(400);
-      expect((await ask('GET', 'transit/keys/e7')).status).to.equal(200);
+    it('are not forgotten because of a misspelled or misplaced name', async () => {
+      await used('e7');
+      await ask('POST', 'transit/keys/e7/config', { min_decryption_version: 2 });
+      const before = await keyOf('e7');
+      const changes = [
+        ['DELETE', 'transit/keys/e7', undefined],
+        ['POST', 'transit/keys/e7/trim', { min_available_version: 2 }],
+        ['POST', 'transit/keys/e7/config', { deletion_allowed: false }],
+        ['POST', 'transit/keys/e7/schedule-deletion', { after: '7d' }],
+      ] as const;
+      const refused = async (verb: string, path: string, body?: object): Promise<void> => {
+        const answer = await ask(verb, path, body);
+        expect([answer.status, answer.body.errors?.[0]], path).to.deep.equal([400, parameterRefusal(body && verb === 'DELETE')]);
+      };
+      for (const [verb, path, body] of changes)
+        for (const query of ['unless-used-within=30d', 'unless_used_within=1s&unless_used=1', 'toString=1'])
+          await refused(verb, `${path}?${query}`, body);
+      for (const [verb, path, body] of changes.slice(1)) await refused(verb, `${path}?unless_used_within=30d`, body);
+      await refused('DELETE', 'transit/keys/e7', { unless_used: '30d' });
+      expect(await keyOf('e7')).to.deep.equal(before);
+    });
+
+    it('show what holds for every field: a query that would be ignored is refused', async () => {
+      await ask('POST', 'transit/keys/derived', { derived: true });
+      const { status, body } = await ask('POST', 'transit/encrypt/derived?context=YQ%3D%3D', { plaintext, context: 'Yg==' });
+      expect([status, body.errors]).to.deep.equal([400, [parameterRefusal()]]);
+      expect((await ask('POST', 'transit/keys/derived/rotate?unknown=1')).status).to.equal(200);
     });
 
     for (const bad of [null, '', '30d', 0, 0.5, Number.NaN])

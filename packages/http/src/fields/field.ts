@@ -36,8 +36,8 @@ export interface FieldDetail {
   readonly required?: true;
   /** A parameter of the path, so that each request has a value. A test compares the fields with the paths. */
   readonly inPath?: true;
-  /** A parameter of the query of a DELETE. */
-  readonly inQuery?: true;
+  /** The change takes place only if this holds. A DELETE takes it in its query; a misspelled or misplaced one is refused. */
+  readonly condition?: true;
   /** Name of the field of the same operation that this is an alias of. */
   readonly aliasOf?: string;
   /** Name of the value in the records and requests of the engines; default: the name of the field in camel case, `ttlS` for a duration. */
