@@ -34,7 +34,7 @@ export function parseBody(
   if (members !== undefined) return members;
   const text = decode(bytes);
   if (contentType !== undefined && isForm(contentType) && !/^[ \t\r\n]*(?:[[{]|null[ \t\r\n]*$|$)/.test(text))
-    return parseForm(text);
+    return parseForm(bytes);
   return parseJson(text);
 }
 
@@ -181,20 +181,35 @@ function complaint({ message }: SyntaxError, length: number): string {
 
 const isForm = (contentType: string): boolean => /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType);
 
-function parseForm(text: string): Body {
-  let fields = 1;
-  for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) {
-    fields += 1;
-    if (fields > jsonMembersMax.body) throw badForm(`more than ${jsonMembersMax.body} fields`);
+/** Parses a form (WHATWG URL §5.1). `URLSearchParams` would take seconds and gigabytes for millions of plus signs. */
+function parseForm(bytes: Buffer): Body {
+  const fields = decode(withSpaces(bytes)).split('&', jsonMembersMax.body + 1);
+  if (fields.length > jsonMembersMax.body) throw badForm(`more than ${jsonMembersMax.body} fields`);
+  const members: Record<string, JsonValue> = bare({});
+  for (const field of fields) {
+    if (field === '') continue;
+    const [name = ''] = field.split('=', 1);
+    members[decoded(name)] = decoded(field.slice(name.length + 1));
   }
+  return members;
+}
+
+const [plus, space] = [0x2b, 0x20];
+
+/** Replaces each plus sign by a space. In a string, each replacement would make a new part of it. */
+function withSpaces(bytes: Buffer): Buffer {
+  if (!bytes.includes(plus)) return bytes;
+  const spaced = Buffer.from(bytes);
+  for (let at = 0; at < spaced.length; at += 1) if (spaced[at] === plus) spaced[at] = space;
+  return spaced;
+}
+
+function decoded(text: string): string {
   try {
-    if (text.includes('%')) decodeURIComponent(text);
+    return text.includes('%') ? decodeURIComponent(text) : text;
   } catch {
     throw badForm('a percent-encoding is broken or not UTF-8');
   }
-  const members: Record<string, JsonValue> = bare({});
-  for (const [name, value] of new URLSearchParams(text)) members[name] = value;
-  return members;
 }
 
 const malformed = (reason: string): RequestError => new RequestError('malformed_body', `failed to decode JSON input: ${reason}`);

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { codePoint } from '../../../../test/code-points.ts';
@@ -52,6 +54,7 @@ describe('parseBody', () => {
     { text: 'a=1', type: 'Application/X-WWW-Form-Urlencoded ; x', expected: { a: '1' }, because: 'media types have no case' },
     { text: 'a=1&a=2', type: form, expected: { a: '2' }, because: 'the last one counts in a form too' },
     { text: 'a', type: form, expected: { a: '' }, because: 'a form field without a value' },
+    { text: '&&a=+b=%2B&=c&', type: form, expected: { a: ' b=+', '': 'c' }, because: 'only the first = separates' },
   ]) {
     it(`reads ${JSON.stringify(text)} (${type ?? 'no type'}): ${because}`, () => {
       expect({ ...parse(text, type) }).to.deep.equal(expected);
@@ -294,6 +297,22 @@ describe('parseBody', () => {
       }
     });
   }
+});
+
+describe('a form of millions of plus signs', () => {
+  it('needs little more memory than its text', async () => {
+    const source = `
+      const { parseBody } = await import(${JSON.stringify(new URL('../../src/fields/json.ts', import.meta.url).href)});
+      const { value } = parseBody(Buffer.from('value=' + '+'.repeat(4_000_000)), '${form}');
+      (await import('node:worker_threads')).parentPort.postMessage(value.length);
+    `;
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`), {
+      resourceLimits: { maxOldGenerationSizeMb: 64 },
+    });
+    const [length] = await once(worker, 'message'); // rejects if the memory does not suffice
+    expect(length).to.equal(4_000_000);
+    await worker.terminate();
+  });
 });
 
 describe('queryBody', () => {
