@@ -119,7 +119,7 @@ export async function refusedItem(
 
 /** Returns the first of the names of a parameter under which its value is denied. */
 export const deniedName = ({ denied }: ParameterRules, names: readonly string[], value: ParameterValue): string | undefined =>
-  names.find((name) => denied.get(name)?.some((listed) => mayEqual(listed, value)) === true);
+  names.find((name) => mayEqual(denied.get(name) ?? [], value));
 
 /** A field of items that is only returned to the caller unchanged. */
 const echoed = 'reference';
@@ -160,7 +160,7 @@ function refusedMember(
     for (const each of [name, ...others]) {
       const values = denied.get(each.toLowerCase());
       if (values === undefined) continue;
-      if (values.length === 0 || values.some((listed) => mayMean(listed, value, meaningOf?.get(name), members)))
+      if (values.length === 0 || mayMean(values, value, meaningOf?.get(name), members))
         return refusalBy('denied', each.toLowerCase());
     }
     const values = allowed.get(name.toLowerCase());
@@ -184,11 +184,11 @@ function refusedInPath(
 ): ParameterRefusal | undefined {
   for (const [name, value] of Object.entries(inPath)) {
     const others = otherNames?.get(name) ?? [];
-    const matches = (listed: ParameterValue): boolean => mayMean(listed, value, meanings?.get(name), inPath);
-    if (denied.get(name)?.some(matches) === true) return refusalBy('denied', name);
+    const matches = (listed: readonly ParameterValue[] = []): boolean => mayMean(listed, value, meanings?.get(name), inPath);
+    if (matches(denied.get(name))) return refusalBy('denied', name);
     const deniedAs = others.find((other) => {
       const values = denied.get(other);
-      return values !== undefined && (values.length === 0 || values.some(matches));
+      return values !== undefined && (values.length === 0 || matches(values));
     });
     if (deniedAs !== undefined) return refusalBy('denied', deniedAs);
     const other = notAllowedAs(allowed, others, value, false);
@@ -216,8 +216,7 @@ function refusedOmission(
     if (names.some((each) => !isMissing(members[each]) || each in inPath || lists.some(({ inner }) => inner.has(each)))) continue;
     if (inner !== undefined && !inner.has(name)) continue;
     const meaning = names.flatMap((each) => (inner === undefined ? meanings : innerMeanings)?.get(each) ?? []);
-    if (values.some((listed) => meaning.some((each) => mayMean(listed, undefined, each, members))))
-      return refusalBy('denied', name);
+    if (meaning.some((each) => mayMean(values, undefined, each, members))) return refusalBy('denied', name);
   }
   return undefined;
 }
