@@ -68,7 +68,7 @@ export function changedRole(name: string, present: TokenRole | undefined, change
     disallowedPolicies: names(role.disallowedPolicies),
     allowedPoliciesGlob: restricting(role.allowedPoliciesGlob, globs),
     disallowedPoliciesGlob: globs(role.disallowedPoliciesGlob),
-    boundCidrs: checkCidrs(role.boundCidrs),
+    boundCidrs: checkCidrs('token_bound_cidrs', role.boundCidrs),
   };
 }
 

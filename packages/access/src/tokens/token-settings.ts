@@ -49,7 +49,7 @@ export function changedSettings(present: TokenSettings, change: TokenSettingsCha
   if (next.maxTtlS !== 0 && next.ttlS > next.maxTtlS) throw invalidRequest("'token_ttl' cannot be greater than 'token_max_ttl'");
   if (next.type === 'batch' && (next.periodS > 0 || next.explicitMaxTtlS > 0 || next.numUses > 0))
     throw invalidRequest("'token_type' cannot be 'batch' with a period, an explicit max TTL or a number of uses");
-  return { ...next, policies, boundCidrs: checkCidrs(next.boundCidrs) };
+  return { ...next, policies, boundCidrs: checkCidrs('token_bound_cidrs', next.boundCidrs) };
 }
 
 /** Returns the lifetime of a login's token, limited by its settings, the auth method and the node. */

@@ -34,7 +34,7 @@ describe('a token role', () => {
     [{ pathSuffix: '../x' }, 'path_suffix must have'],
     [{ numUses: -1 }, 'cannot be negative'],
     [{ type: 'batch', periodS: 60 }, "'token_type' cannot be 'batch'"],
-    [{ boundCidrs: ['10.0.0.0/33'] }, 'an address block'],
+    [{ boundCidrs: ['10.0.0.0/33'] }, 'token_bound_cidrs must hold address blocks'],
     [{ allowedPolicies: ['a//b'] }, 'a policy name must have'],
     [{ allowedPolicies: Array.from({ length: 9000 }, (_, n) => `policy-${n}`) }, 'at most 65536 bytes'],
   ] as const)

@@ -7,9 +7,12 @@ import {
   type FieldSchema,
   type Fields,
   integer,
+  isSet,
   type JsonSchema,
+  type JsonValue,
   list,
   map,
+  RequestError,
   string,
 } from '@transitd/http';
 
@@ -51,7 +54,8 @@ const unitsPerSecond = (property: string, { kind }: Field): number =>
 /** A field that a record keeps. */
 interface KeptField {
   readonly name: string;
-  readonly isAlias: boolean;
+  /** The field of which it is an alias; otherwise its own name. */
+  readonly main: string;
   readonly property: string;
   readonly units: number;
 }
@@ -66,19 +70,26 @@ function keptFields(schema: FieldSchema): readonly KeptField[] {
     const { aliasOf: main = name, ignored, unsupported } = field;
     if (ignored || unsupported !== undefined) return [];
     const property = propertyOf(main, schema[main] ?? field);
-    return [{ name, isAlias: main !== name, property, units: unitsPerSecond(property, field) }];
+    return [{ name, main, property, units: unitsPerSecond(property, field) }];
   });
   known.set(schema, kept);
   return kept;
 }
 
-/** Returns the values of a request by property. An alias counts if its field has no value. */
+/**
+ * Returns the values of a request by property. An alias counts if its field is not given. If the field is given without a value, and the
+ * alias with one, either may be meant, and the wrong one may lift a restriction.
+ * @throws RequestError `invalid_request`
+ */
 export function propertiesIn<S extends FieldSchema>(schema: S, values: Fields<S>['values']): Properties<S> {
   const asked: Readonly<Record<string, unknown>> = values;
   const found: Record<string, unknown> = {};
-  for (const { name, isAlias, property, units } of keptFields(schema)) {
+  for (const { name, main, property, units } of keptFields(schema)) {
     const value = typeof asked[name] === 'number' ? asked[name] * units : asked[name];
-    found[property] = isAlias ? (found[property] ?? value) : (value ?? found[property]);
+    const [first, other] = name === main ? [value, found[property]] : [found[property], value];
+    if (first !== undefined && !isSet(first as JsonValue) && isSet(other as JsonValue | undefined))
+      throw new RequestError('invalid_request', `${main} has no value, but another name of it has one: send only one of them`);
+    found[property] = first ?? other;
   }
   return found as Properties<S>;
 }
@@ -99,9 +110,9 @@ export function membersIn<S extends FieldSchema, Kept extends object>(
 ): Readonly<Record<string, unknown>> {
   const kept = record as Readonly<Record<string, unknown>>;
   const members: Record<string, unknown> = {};
-  for (const { name, isAlias, property, units } of keptFields(schema)) {
+  for (const { name, main, property, units } of keptFields(schema)) {
     const value = kept[property];
-    if (!isAlias && value !== undefined) members[name] = typeof value === 'number' ? value / units : value;
+    if (name === main && value !== undefined) members[name] = typeof value === 'number' ? value / units : value;
   }
   return members;
 }

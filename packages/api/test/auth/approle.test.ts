@@ -201,7 +201,7 @@ describe('a secret id', () => {
     [{ secretIdNumUses: 2 }, { numUses: 0 }, "'num_uses' cannot exceed"],
     [{ secretIdTtlS: 2 }, { ttlS: 3 }, "'ttl' cannot exceed"],
     [{}, { numUses: -1 }, "'num_uses' cannot be negative"],
-    [{}, { cidrs: ['x'] }, 'an address block'],
+    [{}, { cidrs: ['x'] }, 'cidr_list must hold address blocks'],
     [{}, { meta: { a: 'x'.repeat(4100) } }, 'metadata must have at most'],
     [{}, { secretId: 'x'.repeat(4097) }, 'a secret id must have'],
   ] as const)

@@ -181,7 +181,7 @@ describe('a user', () => {
     [{ password: 'p', token: { policies: ['ROOT'] } }, 'auth methods cannot create root tokens'],
     [{ password: 'p', token: { ttlS: 2, maxTtlS: 1 } }, "'token_ttl' cannot be greater"],
     [{ password: 'p', token: { type: 'batch', periodS: 1 } }, "'token_type' cannot be 'batch'"],
-    [{ password: 'p', token: { boundCidrs: ['x'] } }, 'an address block'],
+    [{ password: 'p', token: { boundCidrs: ['x'] } }, 'token_bound_cidrs must hold address blocks'],
     [{ password: 'p', token: { numUses: -1 } }, 'cannot be negative'],
   ] as const)
     it(`is refused with ${JSON.stringify(change).slice(0, 60)}`, async () => {

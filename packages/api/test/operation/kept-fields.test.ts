@@ -1,4 +1,4 @@
-import { bool, duration, fields, ignoredField, int, text, texts, unsupportedField } from '@transitd/http';
+import { bool, duration, fields, ignoredField, int, RequestError, text, texts, unsupportedField } from '@transitd/http';
 import { expect } from 'chai';
 import { changesIn, keptIfOmitted, memberSchemas, membersIn, propertiesIn, sorted } from '../../src/operation/kept-fields.ts';
 
@@ -35,8 +35,21 @@ describe('the fields of a record', () => {
   it('have the value of an alias only if they have none themselves, whatever is declared first', () => {
     expect(propertiesOf({ ttl: 1 }).ttlS).to.equal(1);
     expect(propertiesOf({ ttl: 1, token_ttl: 2 }).ttlS).to.equal(2);
-    expect(propertiesOf({ token_ttl: 0, ttl: 1 }).ttlS).to.equal(0);
+    expect(propertiesOf({ token_ttl: 0, ttl: 0 }).ttlS).to.equal(0);
+    expect(propertiesOf({ token_ttl: 1, ttl: 0 }).ttlS).to.equal(1);
     expect(propertiesOf({}).ttlS).to.equal(undefined);
+  });
+
+  it('are refused if they have no value themselves, but another name has one', () => {
+    for (const body of [
+      { token_ttl: 0, ttl: 1 },
+      { ttl: '1s', token_ttl: '' },
+      { token_ttl: '0s', ttl: 60 },
+    ])
+      expect(() => propertiesOf(body), JSON.stringify(body)).to.throw(
+        RequestError,
+        /^token_ttl has no value, but another name of it/,
+      );
   });
 
   it('are kept in milliseconds under a name that ends with their unit', () => {

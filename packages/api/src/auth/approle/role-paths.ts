@@ -64,7 +64,7 @@ export const requireRole = async ({ method, mount }: Here, name: string): Promis
 interface FieldPath {
   /** Path below the role. */
   readonly path: string;
-  /** Names of the field there. A request may use any of them; the first one that is present counts. The response has all of them. */
+  /** Names of the field there. A request may use any of them; the later ones are aliases. The response has all of them. */
   readonly members: readonly [string, ...string[]];
   /** A second path of the same field. */
   readonly twin?: string;
@@ -103,13 +103,16 @@ function fieldPathsIn({ method, name }: Params, body: Body = {}): readonly strin
 
 /** Returns the path at which one field of a role is read, written and reset, as in the peers, and the operations there. */
 function pathOf({ path, members, twin }: FieldPath): readonly [string, MethodPaths[string]] {
-  const [first] = members;
+  const [first, ...aliases] = members;
   const main = fieldOf(first);
   const { default: inForce, ...field } = roleFields[main] as Field;
-  const schema = { [main]: field };
+  const schema: FieldSchema = {
+    [main]: field,
+    ...Object.fromEntries(aliases.map((name) => [name, { ...field, aliasOf: main }])),
+  };
   const isOfToken = Object.hasOwn(tokenFields, main);
-  const change = (value: unknown): AppRoleChange => {
-    const properties = propertiesIn(schema, { [main]: value } as never); // already converted to the kind of the field
+  const change = (values: Readonly<Record<string, unknown>>): AppRoleChange => {
+    const properties = propertiesIn(schema, values as never); // already converted to the kind of the field
     return isOfToken ? { token: properties } : { ...properties, token: {} };
   };
   const underAllNames = <T>(value: T) => Object.fromEntries(members.map((member) => [member, value]));
@@ -132,9 +135,8 @@ function pathOf({ path, members, twin }: FieldPath): readonly [string, MethodPat
     answers: answers.written,
     run: async ({ method, mount }: Here, { values }) => {
       const given: Readonly<Record<string, unknown>> = values;
-      const value = members.map((member) => given[member]).find((one) => one !== undefined);
-      if (value === undefined) throw new RequestError('invalid_request', `missing ${first}`);
-      await method.update(mount, values.name, change(value));
+      if (members.every((member) => given[member] === undefined)) throw new RequestError('invalid_request', `missing ${first}`);
+      await method.update(mount, values.name, change({ ...given, [main]: given[first] }));
     },
   });
   const remove = methodHandler({
@@ -143,7 +145,7 @@ function pathOf({ path, members, twin }: FieldPath): readonly [string, MethodPat
     answers: answers.written,
     run: async ({ method, mount }: Here, { values }) => {
       if ((await method.roles.find(mount.id, values.name)) === undefined) return;
-      await method.update(mount, values.name, change(inForce ?? (field.kind === 'strings' ? [] : 0)));
+      await method.update(mount, values.name, change({ [main]: inForce ?? (field.kind === 'strings' ? [] : 0) }));
     },
   });
   /**

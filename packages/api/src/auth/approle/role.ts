@@ -35,7 +35,7 @@ export const roleExample: AppRole = {
 
 /** @throws AccessError `invalid_request` */
 export function checkRole(role: AppRole): void {
-  checkCidrs(role.secretIdBoundCidrs);
+  checkCidrs('secret_id_bound_cidrs', role.secretIdBoundCidrs);
   if (role.roleId === '' || role.roleId.length > idCharsMax)
     throw invalidRequest(`a role id must have 1 to ${idCharsMax} characters`);
   if (role.secretIdNumUses < 0) throw invalidRequest("'secret_id_num_uses' cannot be negative");

@@ -66,8 +66,8 @@ export function newSecret(role: AppRole, request: SecretIdRequest, now: number):
     expiresMs: ttlS === 0 ? 0 : now + ttlS * 1000,
     numUses,
     usesLeft: numUses,
-    cidrs: checkCidrs(request.cidrs ?? []),
-    tokenBoundCidrs: checkCidrs(request.tokenBoundCidrs ?? []),
+    cidrs: checkCidrs('cidr_list', request.cidrs ?? []),
+    tokenBoundCidrs: checkCidrs('token_bound_cidrs', request.tokenBoundCidrs ?? []),
     meta,
   };
 }
