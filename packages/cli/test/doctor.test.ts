@@ -3,9 +3,10 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { TestAuthority } from '../../cluster/test/test-authority.ts';
 import { makeCertificate } from '../../process/test/certificate.ts';
 import { checkConfiguration } from '../src/doctor/configuration.ts';
-import { certificateFinding, diskFinding } from '../src/doctor/finding.ts';
+import { certificateFinding, diskFinding, revocationFinding } from '../src/doctor/finding.ts';
 import { nodeVersion } from '../src/doctor/machine.ts';
 import { endpointOf } from '../src/doctor/reach.ts';
 import { clockFinding, memberFindings, stateFinding } from '../src/doctor/service.ts';
@@ -48,6 +49,10 @@ describe('the doctor', () => {
       finding: certificateFinding('c', { fromMs: 2 * dayMs, untilMs: 99 * dayMs }, dayMs),
       state: 'fail',
     },
+    { what: 'a revocation list for a day', finding: revocationFinding('c', dayMs, 0), state: 'ok' },
+    { what: 'a revocation list without an end', finding: revocationFinding('c', undefined, 0), state: 'ok' },
+    { what: 'a revocation list for five hours', finding: revocationFinding('c', 5 * 3_600_000, 0), state: 'warn' },
+    { what: 'an expired revocation list', finding: revocationFinding('c', dayMs, dayMs), state: 'fail' },
     { what: 'free space of twice the reserve', finding: diskFinding(2048, 1024), state: 'ok' },
     { what: 'free space below twice the reserve', finding: diskFinding(2047, 1024), state: 'warn' },
     { what: 'free space below the reserve', finding: diskFinding(1023, 1024), state: 'fail' },
@@ -274,6 +279,19 @@ describe('the doctor', () => {
       expect(found).to.include('warn listener 127.0.0.1:8200 name');
       writeFileSync(tls.key_file, 'no key');
       expect(await problems({ listeners })).to.deep.equal(['fail listener 127.0.0.1:8200']);
+    });
+
+    it('reports an expired revocation list of a listener', async () => {
+      const [client_ca_file, client_crl_file] = [join(folder, 'ca.pem'), join(folder, 'list.pem')];
+      const authority = await TestAuthority.make();
+      writeFileSync(client_ca_file, authority.cert);
+      const tls = { ...makeCertificate(folder, 'localhost'), client_ca_file, client_crl_file };
+      const listeners = [{ address: '127.0.0.1:8200', tls }];
+      const check = 'listener 127.0.0.1:8200 revocation lists';
+      writeFileSync(client_crl_file, await authority.revocations());
+      expect((await problems({ listeners })).join()).not.to.contain(check);
+      writeFileSync(client_crl_file, await authority.revocations([], new Date(Date.now() - 1000)));
+      expect(await problems({ listeners })).to.include(`fail ${check}`);
     });
 
     for (const { what, more, found } of [

@@ -2,10 +2,17 @@ import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
-import { type Config, isLoopback, type ListenerConfig, readConfigFile, tlsContext } from '@transitd/configuration';
+import {
+  type Config,
+  isLoopback,
+  type ListenerConfig,
+  readConfigFile,
+  revocationExpiryMs,
+  tlsContext,
+} from '@transitd/configuration';
 import { requireOwnerOnly, StartError } from '@transitd/process';
 import { growthBytesMin } from '@transitd/storage-fsm';
-import { certificateFinding, diskFinding, type Finding, fail, ok, warn } from './finding.ts';
+import { certificateFinding, diskFinding, type Finding, fail, ok, revocationFinding, warn } from './finding.ts';
 import { endpointOf, unreachable } from './reach.ts';
 import { sealFindings } from './seal.ts';
 import { denial, exposure, type ServiceUser, serviceUser } from './service-user.ts';
@@ -150,6 +157,9 @@ function listenerFindings(
   const findings = [
     usable,
     certificateFinding(`${check} certificate`, times, nowMs),
+    ...(tls.client_crl_file === undefined
+      ? []
+      : [revocationFinding(`${check} revocation lists`, revocationExpiryMs(tlsContext(tls)), nowMs)]),
     exposed === undefined
       ? ok(`${check} key`, 'only its owner and the service can read it')
       : warn(`${check} key`, exposed, `run chgrp ${user.gids[0]} ${tls.key_file} && chmod g-wx,o= ${tls.key_file}`),

@@ -27,6 +27,24 @@ export function certificateFinding(
     : ok(check, `valid until ${until}`);
 }
 
+/** A node warns in its log from this time before the first list expires. */
+const revocationWarnedMs = 6 * 3_600_000;
+
+/** Checks that no revocation list of a listener expires soon. @param untilMs - end of the first one, in ms since 1970 */
+export function revocationFinding(check: string, untilMs: number | undefined, nowMs: number): Finding {
+  if (untilMs === undefined) return ok(check, 'have no end that can be read');
+  const until = new Date(untilMs).toISOString();
+  if (nowMs >= untilMs)
+    return fail(
+      check,
+      `the first expired on ${until}: no certificate of its authority is accepted`,
+      'replace it and send SIGHUP to reload',
+    );
+  return untilMs - nowMs < revocationWarnedMs
+    ? warn(check, `the first expires on ${until}`, 'replace it and send SIGHUP to reload')
+    : ok(check, `valid until ${until}`);
+}
+
 /** Compares free space with the reserve, below which a node refuses writes. */
 export function diskFinding(freeBytes: number, reserveBytes: number): Finding {
   const mib = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
