@@ -1,4 +1,4 @@
-import { allows, denial, refusedByPolicy } from '@transitd/access';
+import { allows, denial, type Principal, refusedByPolicy } from '@transitd/access';
 import {
   base64,
   bool,
@@ -48,6 +48,15 @@ const takingOperation = operationsOn(({ services, node }: Context, call) => {
   const { unless_used_within: withinS } = call.values;
   return { engine, check: unlessUsed(node, engine, withinS) };
 });
+
+/**
+ * Refuses a request by which a node will destroy something later, unless the caller may destroy it now: otherwise policies that let somebody
+ * change keys but delete nothing would let it be deleted.
+ */
+function requireRight(principal: Principal, capability: 'delete' | 'update', path: string): void {
+  const denied = denial(principal, capability, path);
+  if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
+}
 
 const keyReply = ({ key, warnings }: KeyAnswer): Reply => dataReply(keyJson(key), warnings);
 
@@ -211,9 +220,7 @@ const scheduleDeletion = takingOperation(
     answers: data(keySchema),
   },
   async ({ engine, check }, { values: { name, after = 0 }, params: { mount } }, { principal }) => {
-    // Otherwise policies that let somebody change keys but delete none would let the key be deleted.
-    const denied = denial(principal, 'delete', `${mount}/keys/${name}`);
-    if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
+    requireRight(principal, 'delete', `${mount}/keys/${name}`);
     return keyReply(await engine.scheduleDeletion(name, after, check));
   },
 );
@@ -277,7 +284,7 @@ const keySettings = {
     { min: 0, max: keptVersionsMax },
   ),
   trim_after: duration(
-    'Delete versions permanently that have been below `min_decryption_version` for this time: at least one hour, or 0 for never',
+    'Delete versions permanently that have been below `min_decryption_version` for this time: at least one hour, or 0 for never; needs the right to trim the key',
   ),
   min_mac_length: int('Bytes of the shortest CMAC that verifies without `mac_length`, for keys that make CMACs', {
     min: cmacBytesMin,
@@ -294,8 +301,10 @@ const configure = takingOperation(
     takes: { name: keyName, ...keySettings, unless_used_within: unlessUsedWithin },
     answers: data(keySchema),
   },
-  async ({ engine, check }, { values }) =>
-    keyReply(await engine.configureKey(values.name, propertiesIn(keySettings, values), check)),
+  async ({ engine, check }, { values, params: { mount } }, { principal }) => {
+    if ((values.trim_after ?? 0) > 0) requireRight(principal, 'update', `${mount}/keys/${values.name}/trim`);
+    return keyReply(await engine.configureKey(values.name, propertiesIn(keySettings, values), check));
+  },
 );
 
 const rotate = keyOperation(

@@ -94,21 +94,30 @@ describe('keys and versions out of use', () => {
     expect((await at.ask('GET transit/keys/k')).body.data).not.to.have.property('disabled_versions');
   });
 
-  it('a deletion is scheduled only by a caller who may delete the key', async () => {
+  it('what will be deleted later is deleted only for a caller who may delete it now', async () => {
     await at.ask('POST transit/keys/k/config', { body: { deletion_allowed: true } });
     const granted = (path: string, ...capabilities: string[]) =>
       `path "${path}" { capabilities = ${JSON.stringify(capabilities)} }`;
     const changes = granted('transit/keys/*', 'read', 'create', 'update');
-    const scheduled = async (...rules: string[]): Promise<number> => {
+    const asked = async (path: string, body: object, ...rules: string[]): Promise<number> => {
       await at.ask('POST sys/policies/acl/keys', { body: { policy: rules.join('\n') } });
-      const { body } = await at.ask('POST auth/token/create', { body: { policies: ['keys'] } });
-      const request = { token: body.auth.client_token, body: { after: '7d' } };
-      return (await at.ask('POST transit/keys/k/schedule-deletion', request)).status;
+      const { body: made } = await at.ask('POST auth/token/create', { body: { policies: ['keys'] } });
+      return (await at.ask(`POST transit/keys/k/${path}`, { token: made.auth.client_token, body })).status;
     };
-    expect(await scheduled(changes)).to.equal(403);
-    expect(await scheduled(changes, granted('transit/keys/k', 'deny'))).to.equal(403);
+    const trims = { keep_decryption_versions: 1, trim_after: '1h' };
+    const onlyConfig = granted('transit/keys/k/config', 'update');
+    expect(await asked('config', trims, onlyConfig)).to.equal(403);
+    expect(await asked('config', trims, changes, granted('transit/keys/k/trim', 'deny'))).to.equal(403);
+    expect((await at.ask('GET transit/keys/k')).body.data).to.include({ keep_decryption_versions: 0, trim_after: 0 });
+    expect(await asked('config', { trim_after: 0 }, onlyConfig)).to.equal(200);
+    expect(await asked('config', trims, changes)).to.equal(200);
+    await at.ask('POST transit/keys/k/config', { body: { keep_decryption_versions: 0, trim_after: 0 } });
+
+    const deletion = { after: '7d' };
+    expect(await asked('schedule-deletion', deletion, changes)).to.equal(403);
+    expect(await asked('schedule-deletion', deletion, changes, granted('transit/keys/k', 'deny'))).to.equal(403);
     expect((await at.ask('GET transit/keys/k')).body.data).to.include({ soft_deleted: false });
-    expect(await scheduled(changes, granted('transit/keys/k', 'delete'))).to.equal(200);
+    expect(await asked('schedule-deletion', deletion, changes, granted('transit/keys/k', 'delete'))).to.equal(200);
   });
 
   it('a deletion is scheduled in days, shown with its due time, and cancelled by a restore', async () => {
