@@ -137,6 +137,9 @@ describe('the keys in the console', function () {
     await page.getByLabel('Hours until the others are deleted (0: never)').fill('48');
     await page.getByText('Ciphertexts of version 3 no longer decrypt').waitFor();
     await button(page, 'Set the limits').click();
+    await page.getByText(/^Refused: unless_used_within: /).waitFor();
+    await days.fill('0');
+    await button(page, 'Set the limits').click();
     await page.getByText('after 2 d', { exact: true }).waitFor();
     const { text: answer } = await server.call('GET', 'transit/keys/orders');
     expect(JSON.parse(answer).data).to.deep.include({ latest_version: 5, min_available_version: 3, min_decryption_version: 4 });

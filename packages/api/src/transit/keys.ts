@@ -50,8 +50,8 @@ const takingOperation = operationsOn(({ services, node }: Context, call) => {
 });
 
 /**
- * Refuses a request by which a node will destroy something later, unless the caller may destroy it now: otherwise policies that let somebody
- * change keys but delete nothing would let it be deleted.
+ * Refuses a request by which a node will destroy something later, unless the caller may destroy it now: otherwise policies that let
+ * somebody change keys but delete nothing would let it be deleted.
  */
 function requireRight(principal: Principal, capability: 'delete' | 'update', path: string): void {
   const denied = denial(principal, capability, path);

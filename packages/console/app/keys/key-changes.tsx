@@ -166,10 +166,12 @@ function Aging({ value: key, isBusy, onConfirm, onCancel }: FormProps) {
   const [keepEncryption, setKeepEncryption] = useState(key.keepEncryption);
   const [keepDecryption, setKeepDecryption] = useState(key.keepDecryption);
   const [trimAfterS, setTrimAfterS] = useState(key.trimAfterS);
+  const [days, setDays] = useState(usedWithinDays);
   const body = {
     keep_encryption_versions: keepEncryption,
     keep_decryption_versions: keepDecryption,
-    trim_after: `${trimAfterS}s`,
+    ...(trimAfterS !== key.trimAfterS && { trim_after: `${trimAfterS}s` }), // needs a right of its own
+    ...unlessUsed(days),
   };
   return (
     <>
@@ -192,6 +194,7 @@ function Aging({ value: key, isBusy, onConfirm, onCancel }: FormProps) {
           least={0}
           onChange={(hours) => setTrimAfterS(hours * hourS)}
         />
+        <DaysField value={days} onChange={setDays} />
       </div>
       <Confirmation
         preview={agingPreview(key, { keepEncryption, keepDecryption, trimAfterS })}
