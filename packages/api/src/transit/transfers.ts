@@ -13,7 +13,7 @@ import {
   text,
   writtenReply,
 } from '@transitd/http';
-import { exportFormats, isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
+import { exportFormats, isKeyName, type KeyExport, keyTypeNames, UseTally } from '@transitd/transit-engine';
 import { data, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
 import type { GuardedOperation, Params, Route } from '../operation/operation.ts';
@@ -153,11 +153,17 @@ const byokExport = keyOperation(
     takes: { destination: keyName, source: keyName, version: versionAsked, hash: hash_function },
     answers: exported,
   },
-  async ({ transfers }, { values: { destination, source, version, hash }, params: { mount } }, { principal }) => {
-    const wrapped = await transfers.wrapForTransfer(source, { destination, version, hashFunction: hash });
+  async (
+    { transfers, mountId },
+    { values: { destination, source, version, hash }, params: { mount } },
+    { principal, services },
+  ) => {
+    const tally = new UseTally();
+    const wrapped = await transfers.wrapForTransfer(source, { destination, version, hashFunction: hash }, tally);
     checkVersions(principal, `${mount}/byok-export/${destination}/${source}`, wrapped);
     const { name, type, versions, warnings } = wrapped;
-    return dataReply({ name, type, keys: Object.fromEntries(versions.map((each) => [each.version, each.wrapped])) }, warnings);
+    const keys = Object.fromEntries(versions.map((each) => [each.version, each.wrapped]));
+    return { ...dataReply({ name, type, keys }, warnings), onSent: () => services.uses.count(mountId, destination, tally) };
   },
 );
 

@@ -89,6 +89,10 @@ describe('the uses of keys', () => {
     await ask('POST', 'transit/encrypt/some', { batch_input: [{ plaintext }, { plaintext: '!' }] });
     await ask('POST', 'transit/decrypt/some', { ciphertext: 'svc:v1:AAAA' });
     expect((await versionsOf('some'))[1]).to.include({ encryptions: 2, decryptions: 0 });
+    await ask('POST', 'transit/keys/wraps', { type: 'rsa-2048' });
+    await ask('POST', 'transit/keys/some/config', { exportable: true });
+    expect((await ask('GET', 'transit/byok-export/wraps/some')).status).to.equal(200);
+    expect((await versionsOf('wraps'))[1]).to.include({ encryptions: 1 });
   });
 
   it('of a trimmed version are forgotten', async () => {

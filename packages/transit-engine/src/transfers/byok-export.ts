@@ -5,6 +5,7 @@ import { takeWrappingKey, wrapKey } from '../algorithms/key-wrap.ts';
 import type { StoredKey } from '../keys/key.ts';
 import { checkNotDeleted, isDisabled, latestUsable } from '../keys/key-record.ts';
 import { apiNameOf, type KeyType, keyType } from '../keys/key-type.ts';
+import { checkUnspent } from '../keys/operation-limit.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
@@ -35,16 +36,24 @@ const ephemeralKeyBytes = 32;
 /** Number of versions to wrap between two turns of the event loop: a few milliseconds of work. */
 const wrapsPerTurn = 20;
 
-/** Returns the public key to wrap under, of the destination's latest version. @throws TransitError `key_not_found`, `invalid_request` */
-export async function destinationKey(store: Store, paths: Paths, key: StoredKey | undefined): Promise<KeyObject> {
+/** The latest version of the key to wrap under. */
+export interface Destination extends StoredKey {
+  readonly version: number;
+  readonly publicKey: KeyObject;
+}
+
+/** @throws TransitError `key_not_found`, `invalid_request`, `soft_deleted`, `key_version_unavailable`, `unconfirmed` */
+export async function destinationOf(store: Store, paths: Paths, key: StoredKey | undefined): Promise<Destination> {
   if (key === undefined) throw new TransitError('key_not_found', 'no such destination key to export to');
   checkNotDeleted(key.record);
   const { keyPair, supportsEncryption, name } = keyType(key.record.type);
   if (keyPair === undefined) throw refusal(`message signing not supported for key type ${name}`);
   if (!supportsEncryption) throw refusal('unsupported key type in use; must be a rsa key');
-  const { record } = await storedVersion(store, paths, key.record, latestUsable(key.record));
+  const version = latestUsable(key.record);
+  checkUnspent(key.record, version);
+  const { record } = await storedVersion(store, paths, key.record, version);
   wipeSecrets([record]);
-  return createPublicKey(keyPair.publicText(record.publicKey ?? new Uint8Array(0)));
+  return { ...key, version, publicKey: createPublicKey(keyPair.publicText(record.publicKey ?? new Uint8Array(0))) };
 }
 
 /** @throws TransitError `invalid_request` */
@@ -52,7 +61,7 @@ export async function wrapVersions(
   store: Store,
   paths: Paths,
   { name, record }: StoredKey,
-  destination: KeyObject,
+  { publicKey }: Destination,
   { version, hashFunction }: WrapRequest,
 ): Promise<WrappedKey> {
   const oaepHash = hashOf(hashFunction);
@@ -67,7 +76,7 @@ export async function wrapVersions(
     for (const each of versions) {
       if (isDisabled(record, each.version)) continue;
       if (wrapped.length % wrapsPerTurn === wrapsPerTurn - 1) await nextTurn();
-      wrapped.push({ version: each.version, wrapped: wrap(destination, oaepHash, type, each.material) });
+      wrapped.push({ version: each.version, wrapped: wrap(publicKey, oaepHash, type, each.material) });
     }
     return {
       name,

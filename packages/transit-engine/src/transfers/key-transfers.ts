@@ -11,11 +11,12 @@ import { type KeyType, keyType } from '../keys/key-type.ts';
 import { newKeyId, newRecord, type VersionMaterial, withFreshVersion } from '../keys/new-version.ts';
 import { isKeyName, type Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone, versionsBetween } from '../keys/stored-versions.ts';
+import type { UseTally } from '../keys/use-tally.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
 import { permissionDenied, TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
 import { backupSteps, decodeBackup } from './backup.ts';
-import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
+import { destinationOf, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
 import { versionsMax } from './key-backup.ts';
 import { checkExport, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
 import {
@@ -155,17 +156,21 @@ export class KeyTransfers {
 
   /**
    * Wraps versions of a key for an import by another service, under the latest public key of another key.
+   * @param tally - counts each as an encryption under the destination
    * @throws TransitError `invalid_request`, `key_not_found`
    */
-  async wrapForTransfer(source: string, request: WrapRequest): Promise<WrappedKey> {
+  async wrapForTransfer(source: string, request: WrapRequest, tally?: UseTally): Promise<WrappedKey> {
     const { store, paths, changes, keys } = this.#parts;
-    const destination = await destinationKey(store, paths, await keys.key(request.destination));
-    return changes.run(source, async () => {
+    const destination = await destinationOf(store, paths, await keys.key(request.destination));
+    const made = await changes.run(source, async () => {
       const key = await keys.key(source);
       if (key === undefined) throw new TransitError('key_not_found', 'no such source key for export');
       checkNotDeleted(key.record);
       return unlessGone(store, paths, key, () => wrapVersions(store, paths, key, destination, request));
     });
+    tally?.begin(destination);
+    for (const _ of made.versions) tally?.add('encryptions', destination.version);
+    return made;
   }
 
   /** @throws TransitError `not_found`, `invalid_request` */

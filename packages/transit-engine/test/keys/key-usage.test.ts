@@ -149,6 +149,16 @@ const operations: readonly (readonly [
     },
     { 2: { verifications: 1 } },
   ],
+  [
+    'each version of another key that is wrapped under the key',
+    'rsa-2048',
+    async (e, t) => {
+      await e.createKey('source', { exportable: true });
+      await e.rotateKey('source');
+      await e.transfers.wrapForTransfer('source', { destination: 'k' }, t);
+    },
+    { 2: { encryptions: 2 } },
+  ],
   ['a certificate request', 'ecdsa-p256', (e, t) => e.certificates.request('k', { version: '1' }, t), { 1: { signatures: 1 } }],
 ];
 

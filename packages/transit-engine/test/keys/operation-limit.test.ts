@@ -85,6 +85,17 @@ describe('the operations that a key version may make', () => {
     await expectSpent(made.engine.certificates.request('k', {}));
   });
 
+  it('include the keys that are wrapped under the key', async () => {
+    const made = newEngine();
+    const wrap = () => made.engine.transfers.wrapForTransfer('source', { destination: 'k' });
+    await made.engine.createKey('source', { exportable: true });
+    await made.engine.createKey('k', { type: 'rsa-2048' });
+    await made.engine.configureKey('k', { maxOperations: 1 });
+    await wrap();
+    await record(made, 1, 1);
+    await expectSpent(wrap());
+  });
+
   it('are judged by the recorded uses when they are set', async () => {
     const made = newEngine();
     const { engine } = made;
