@@ -87,7 +87,6 @@ export class Driver<Result> {
       options,
       proposals: this.#proposals,
       reads: this.#reads,
-      confirmations: this.#confirmations,
       finished: (error, note) => this.#finished(error, note),
       input: (note) => this.#input(note),
     });
@@ -299,6 +298,7 @@ export class Driver<Result> {
     if (this.#peers !== undefined) this.#reportLease();
     this.#effects.proceed(this.#confirmations.ask(nowMs + this.#limits.electionMs));
     this.#reportLease();
+    this.#effects.send(this.#confirmations.answers(this.#effects.appliedIndex));
     this.#observeLeadership(nowMs);
     this.#planEarlyCampaign(nowMs);
     if (this.#options.checkInvariants === true) this.#core.checkInvariants();
@@ -350,7 +350,8 @@ export class Driver<Result> {
 
   /**
    * Reports until when other threads may answer reads. Called before the messages of a turn leave, because one of them may show a peer an
-   * entry that is committed and not applied here, or end this leadership; and again when the turn has applied what it could.
+   * entry that is committed and not applied here, or end this leadership; and again when the turn has applied what it could, before a peer
+   * learns of that: an applied entry may have ended the right of this node to answer.
    */
   #reportLease(): void {
     const { onLease } = this.#options;

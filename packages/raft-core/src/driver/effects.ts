@@ -1,7 +1,6 @@
 import type { RaftCore, Ready } from '../core/contract/raft-core.ts';
 import type { LogIndex, Message } from '../types.ts';
 import { Applier } from './applier.ts';
-import type { Confirmations } from './confirmations.ts';
 import type { DriverLimits } from './limits.ts';
 import { type Finished, LogWork } from './log-work.ts';
 import type { DriverOptions, DriverPorts } from './options.ts';
@@ -16,7 +15,6 @@ export interface EffectsParts<Result> {
   readonly options: Pick<DriverOptions, 'onConfiguration' | 'onConfCommitted' | 'onRemoved'>;
   readonly proposals: Proposals<Result>;
   readonly reads: Reads;
-  readonly confirmations: Confirmations;
   /** Called when an effect of a port has completed; an event-loop turn follows. */
   readonly finished: Finished;
   /** Handles an event; an event-loop turn follows. */
@@ -143,13 +141,12 @@ export class Effects<Result> {
 
   /** Applies committed entries to the state machine, and flushes the state machine to its disk from time to time. */
   #advance(): void {
-    const { ports, limits, proposals, reads, confirmations } = this.#parts;
+    const { ports, limits, proposals, reads } = this.#parts;
     this.#applier.applyChunk(ports.clock, limits.applyChunkMs, (entry, result) => {
       this.#logWork.applied(entry);
       proposals.applied(entry, result);
     });
     reads.applied(this.#applier.appliedIndex);
-    this.send(confirmations.answers(this.#applier.appliedIndex));
     if (this.#applier.isIdle) this.#logWork.readNextToApply();
     if (this.#applier.isFlushDue(ports.clock.now())) this.flush();
     this.#logWork.compact(this.#applier.flushedIndex);

@@ -31,7 +31,8 @@ export interface DriverOptions {
   /**
    * Called with the end of the lease until which other threads may answer reads from the applied state without asking the driver, on the
    * driver's clock; undefined while they may not. The lease is ended before a message shows a peer a commit index that is not applied here,
-   * and before anything that could let another node lead. It is only reported while everything committed is applied.
+   * and before anything that could let another node lead. It is only reported while everything committed is applied. It is also called
+   * after entries were applied, before a peer is told so: they may have ended the right to answer by a heartbeat.
    */
   onLease?(endMs: number | undefined): void;
   /** Called with the configuration in force, at the start and at each change; it may be rolled back. */

@@ -60,6 +60,28 @@ describe('The lease that the driver reports to other threads', () => {
     expect(seen).to.deep.equal([false]);
   });
 
+  it('is reported for an applied entry before a peer learns that the entry is applied', () => {
+    const trio = new Trio({ ids: [] });
+    const reportedAt = new Map<number, number>();
+    for (const id of [1, 2, 3])
+      trio.start(id, [1, 2, 3], {
+        onLease: () => void reportedAt.set(id, trio.members.get(id)?.driver.status().appliedIndex ?? 0),
+      });
+    const leader = trio.leader();
+    trio.clock.runFor(300);
+    const confirmed: string[] = [];
+    trio.passes = (message) => {
+      if (message.type !== 'ConfirmResp') return true;
+      const { from, index } = message;
+      confirmed.push((reportedAt.get(from) ?? 0) >= index ? 'reported' : `reported at ${reportedAt.get(from)}, not at ${index}`);
+      return true;
+    };
+    for (const { id } of trio.others(leader)) leader.driver.confirm(id, leader.driver.status().lastIndex + 1, () => undefined);
+    leader.driver.propose(bytes('a'), () => undefined);
+    trio.clock.runUntil(() => confirmed.length === 2);
+    expect(confirmed).to.deep.equal(['reported', 'reported']);
+  });
+
   it('ends when the leader is sealed', () => {
     const { trio, mayRead } = trioWithReports();
     const leader = trio.leader();

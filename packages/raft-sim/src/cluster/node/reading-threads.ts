@@ -18,6 +18,8 @@ interface Parts {
 export class ReadingThreads {
   readonly #parts: Parts;
   #leaseEndMs: number | undefined;
+  /** Index of the state for which the driver has reported the lease. */
+  #reportedAt: LogIndex = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -26,6 +28,7 @@ export class ReadingThreads {
   /** @param answeredUpTo - highest log position that any answer of the cluster has shown */
   lease(endMs: number | undefined, answeredUpTo: LogIndex): void {
     this.#leaseEndMs = endMs;
+    this.#reportedAt = this.#parts.applied();
     if (endMs !== undefined) this.#parts.coverage.met('lease reported to other threads');
     this.answered(answeredUpTo);
   }
@@ -41,7 +44,8 @@ export class ReadingThreads {
   }
 
   /**
-   * Checks messages of this node: they confirm no state that a thread cannot read yet, and while a thread may read, they show no peer such
+   * Checks messages of this node: they confirm no state that a thread cannot read yet, or for which the driver has not reported whether
+   * threads may read it; and while a thread may read, they show no peer such
    * a state and do not end the lease.
    */
   sends(messages: readonly Message[]): void {
@@ -51,6 +55,12 @@ export class ReadingThreads {
       const { type, from, to } = message;
       const confirmed = type === 'ConfirmResp' ? message.index : 0;
       holds('no node confirms what its threads cannot read', confirmed <= applied, () => ({ from, to, confirmed, applied }));
+      const reportedAt = this.#reportedAt;
+      holds('no node confirms a state before its lease is reported', confirmed <= reportedAt, () => ({
+        from,
+        confirmed,
+        reportedAt,
+      }));
       if (!mayRead) continue;
       const commit = 'commit' in message ? message.commit : 0;
       holds('no message shows what a thread cannot read yet', commit <= applied, () => ({ type, from, to, commit, applied }));
