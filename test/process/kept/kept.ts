@@ -9,6 +9,6 @@ export interface Kept {
   readonly signatures: { readonly name: string; readonly text: string }[];
   readonly hmacs: { readonly name: string; readonly text: string }[];
   /** What was read at these paths. A later version may add members. */
-  readonly reads?: { readonly path: string; readonly data: object }[];
+  readonly reads?: { readonly path: string; readonly data: Readonly<Record<string, unknown>> }[];
   readonly logins: { readonly path: string; readonly body: object }[];
 }
