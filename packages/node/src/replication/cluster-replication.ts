@@ -6,7 +6,7 @@ import {
   type Cluster,
   type MemberEvents,
   makeSecondaryRequest,
-  SecondaryDesk,
+  type SecondaryDesk,
   type Storage,
 } from '@transitd/cluster';
 import { sharedRun } from '@transitd/event-loop';
@@ -20,7 +20,6 @@ import {
   PromotionControl,
   ReplicationError,
   StoredRegistry,
-  setSealOf,
   WriteFence,
 } from '@transitd/replication';
 import { type AppliedObserver, type ReplicationState, takesPart } from '@transitd/storage-fsm';
@@ -28,16 +27,13 @@ import { AcknowledgeSetting } from './acknowledge-setting.ts';
 import { announcesEpoch } from './announcement.ts';
 import { DivergedState } from './diverged-state.ts';
 import { KeptReports } from './kept-reports.ts';
-import { LinkToPrimary } from './link-to-primary.ts';
 import { MaterialConfirmation } from './material-confirmation.ts';
 import { OperationTokens } from './operation-tokens.ts';
-import { PortForSecondaries } from './port-for-secondaries.ts';
 import { StoredPrimaryCredential } from './primary-credential.ts';
-import { PrimarySide } from './primary-side.ts';
+import { PrimarySide, type SecondaryView } from './primary-side.ts';
 import { PromotableNode, type Promotion } from './promotable-node.ts';
 import { newId, type ReplicationRole } from './replication-role.ts';
-import { type PrimaryView, type SecondaryView, secondaryViews } from './replication-views.ts';
-import { forgetSecondaries, SecondarySide } from './secondary-side.ts';
+import { forgetSecondaries, type PrimaryView, SecondarySide } from './secondary-side.ts';
 import { requireSealOf, setSealFor } from './set-seal.ts';
 import { SuccessionKey } from './succession-key.ts';
 
@@ -63,7 +59,7 @@ export interface ClusterReplicationOptions {
   readonly log: Logger;
 }
 
-/** Disaster-recovery replication on one node: the primary's port, the secondary's link, and the operations of an operator. */
+/** Disaster-recovery replication on one node: its two sides, which are open as the role requires, and the operations of an operator. */
 export class ClusterReplication {
   readonly operationTokens: OperationTokens;
   /** The fence of this cluster as a primary. */
@@ -83,10 +79,7 @@ export class ClusterReplication {
   readonly #credential: StoredPrimaryCredential;
   readonly #succession: SuccessionKey;
   readonly #primary: PrimarySide;
-  readonly #desk: SecondaryDesk;
-  readonly #port: PortForSecondaries;
   readonly #secondary: SecondarySide;
-  readonly #link: LinkToPrimary;
   readonly #promotion: PromotionControl<Promotion>;
   readonly #measuring = sharedRun(() => this.#measureDigest());
   readonly #updating = sharedRun(() => this.#tryUpdate());
@@ -115,29 +108,19 @@ export class ClusterReplication {
 
     // As a primary.
     const outcomes = new OutcomeLog(outcomeLimits);
-    this.fence = new WriteFence(storage, registry, clock);
-    this.#primary = new PrimarySide(role, { machine, transfer, cluster, outcomes, fence: this.fence, succession, log });
-    const set = {
-      get offered() {
-        const { set, fenceMs, local } = role.require('primary');
-        return { set, seal: setSealOf(local), ...(fenceMs !== undefined && { fenceMs }) };
-      },
-    };
-    this.#desk = new SecondaryDesk({ registry, clusterId: storage.driver.status().clusterId, cluster, set, clock });
-    const port = new PortForSecondaries(this.#primary, { cluster, role, registry, desk: this.#desk, clock, log });
-    this.#port = port;
+    const fence = new WriteFence(storage, registry, clock);
+    this.fence = fence;
+    const primary = new PrimarySide(role, { storage, transfer, cluster, registry, outcomes, fence, succession, clock, log });
+    this.#primary = primary;
     const setting = new AcknowledgeSetting(role, store);
-    this.material = new MaterialConfirmation(role, { setting, registry, port, lateRequestsMax, clock, log });
-    this.#primary.onAcknowledged(() => this.material.acknowledged());
+    this.material = new MaterialConfirmation(role, { setting, registry, primary, lateRequestsMax, clock, log });
 
     // As a secondary.
-    this.diverged = new DivergedState({ machine, snapshots, reports, node, directory, clock, log });
-    const { diverged } = this;
+    const diverged = new DivergedState({ machine, snapshots, reports, node, directory, clock, log });
+    this.diverged = diverged;
     const secondary = new SecondarySide(role, { storage, transfer, diverged, succession, credential, registry, clock, log });
     this.#secondary = secondary;
-    const link = new LinkToPrimary(secondary, { credential, clock, log });
-    this.#link = link;
-    const promotable = new PromotableNode(role, { transfer, secondary, link, credential, reports, clock, log });
+    const promotable = new PromotableNode(role, { transfer, secondary, credential, reports, clock, log });
     this.#promotion = new PromotionControl(promotable, { recentMs, clock });
 
     for (const change of ['status', 'services'] as const) events.on(change, () => this.tick());
@@ -150,7 +133,7 @@ export class ClusterReplication {
       state: (position) => outcomes.state(position),
     };
     machine.observe(observer, () => {
-      port.progress();
+      primary.progress();
       if (isRoleNew) this.tick();
       isRoleNew = false;
     });
@@ -168,18 +151,12 @@ export class ClusterReplication {
 
   /** The connection of a secondary's active node with its primary; undefined on any other node. */
   get primary(): PrimaryView | undefined {
-    const { present } = this.#credential;
-    const { status } = this.#link;
-    if (status === undefined || present === undefined || this.#role.state?.role !== 'secondary') return undefined;
-    const { secondary, addresses } = present;
-    const { missesRestore } = this.#secondary;
-    return { secondary, addresses, missesRestore, ...status };
+    return this.#secondary.primary;
   }
 
   /** The secondaries of a primary's active node, by the name that an operator gave them; empty on any other node. */
   get secondaries(): readonly SecondaryView[] {
-    if (!this.#port.isOpen || !this.#role.isActive) return [];
-    return secondaryViews(this.#registry.current, this.#port.connected, this.#primary.unprovenClaims);
+    return this.#primary.secondaries;
   }
 
   /** Whole states sent to secondaries since the start of this node. */
@@ -189,8 +166,8 @@ export class ClusterReplication {
 
   close(): void {
     this.#isClosed = true;
-    this.#link.close();
-    this.#port.close();
+    this.#secondary.closeLink();
+    this.#primary.closePort();
     this.#registry.close();
     this.reports.close();
     this.#succession.close();
@@ -224,13 +201,13 @@ export class ClusterReplication {
   /** Issues a token with which a cluster becomes a secondary. @throws ReplicationError, StoreError */
   issueToken(request: Parameters<SecondaryDesk['issueToken']>[0]): Promise<string> {
     this.#role.require('primary');
-    return this.#desk.issueToken(request);
+    return this.#primary.desk.issueToken(request);
   }
 
   /** Ends the rights of a secondary. @throws ReplicationError, StoreError */
   async revoke(secondary: string): Promise<void> {
     this.#role.require('primary');
-    await this.#desk.revoke(secondary);
+    await this.#primary.desk.revoke(secondary);
   }
 
   /** Opens a kept state from which the primary restores a lost key. @throws ReplicationError; StoreError */
@@ -308,7 +285,7 @@ export class ClusterReplication {
    */
   recover({ wholeState }: { readonly wholeState: boolean }): void {
     this.#role.require('secondary');
-    if (wholeState || this.#link.status?.stopped === 'digest_differs') this.#secondary.wantsWholeState = true;
+    if (wholeState || this.#secondary.linkStatus?.stopped === 'digest_differs') this.#secondary.wantsWholeState = true;
     this.#reconnect();
   }
 
@@ -334,7 +311,7 @@ export class ClusterReplication {
   }
 
   #reconnect(): void {
-    this.#link.close();
+    this.#secondary.closeLink();
     this.tick();
   }
 
@@ -356,18 +333,18 @@ export class ClusterReplication {
     if (isUnsealed && role.isActive && state.fenceMs !== undefined) await this.fence.activated(role.term);
     if (!this.#knowsDigest(state)) void this.#measuring();
     if (isUnsealed && state.role === 'primary') await this.material.tick();
-    if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#port.open();
-    else this.#port.close();
-    if (!role.isActive) this.#port.disconnect();
+    if (isUnsealed && (state.role === 'primary' || state.role === 'demoted')) await this.#primary.openPort();
+    else this.#primary.closePort();
+    if (!role.isActive) this.#primary.disconnect();
     const former = {
       cluster: this.#credential.present?.clusterId,
       registrations: this.#registry.current.registrations,
-      connected: this.#port.connected,
+      connected: this.#primary.connected,
     };
     const calls = state.role === 'secondary' || announcesEpoch(state, former, this.#clock.nowMs());
-    if (isUnsealed && role.isActive && calls) await this.#link.open();
+    if (isUnsealed && role.isActive && calls) await this.#secondary.openLink();
     else {
-      this.#link.close();
+      this.#secondary.closeLink();
       this.#secondary.forgetKey();
     }
   }

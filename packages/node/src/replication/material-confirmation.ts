@@ -9,14 +9,14 @@ import {
 } from '@transitd/replication';
 import { type Confirmation, type SecondaryConfirmation, TransitError } from '@transitd/transit-engine';
 import type { AcknowledgeSetting } from './acknowledge-setting.ts';
-import type { PortForSecondaries } from './port-for-secondaries.ts';
+import type { PrimarySide } from './primary-side.ts';
 import type { ReplicationRole } from './replication-role.ts';
 
 interface MaterialConfirmationOptions {
   /** Whether the secondaries must have key material before it is used. */
   readonly setting: AcknowledgeSetting;
   readonly registry: Pick<StoredRegistry, 'current' | 'isRead' | 'refresh'>;
-  readonly port: Pick<PortForSecondaries, 'connected'>;
+  readonly primary: Pick<PrimarySide, 'connected' | 'onAcknowledged'>;
   /** How many requests may wait for secondaries that are late. */
   readonly lateRequestsMax: number;
   readonly clock: Clock;
@@ -57,15 +57,13 @@ export class MaterialConfirmation implements SecondaryConfirmation {
     this.#role = role;
     this.#options = options;
     this.setting = options.setting;
+    options.primary.onAcknowledged(() => {
+      for (const wake of [...this.#wakers]) wake();
+    });
   }
 
   get counts(): ConfirmationCounts {
     return this.#counts;
-  }
-
-  /** Called when a secondary has confirmed a position. */
-  acknowledged(): void {
-    for (const wake of [...this.#wakers]) wake();
   }
 
   /** Reads the setting for reports, and notes which secondaries are absent. Call it from time to time on each node of a primary. */
@@ -75,13 +73,13 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   }
 
   #observe(): void {
-    const { registry, port, clock } = this.#options;
+    const { registry, primary, clock } = this.#options;
     const { term } = this.#role;
     if (this.#term !== term) {
       this.#term = term;
       this.#absentSinceMs.clear();
     }
-    const present = new Set(port.connected.filter(({ acknowledged }) => acknowledged).map(({ secondary }) => secondary));
+    const present = new Set(primary.connected.filter(({ acknowledged }) => acknowledged).map(({ secondary }) => secondary));
     const secondaries = following(registry.current);
     for (const secondary of secondaries)
       if (!present.has(secondary) && !this.#absentSinceMs.has(secondary)) this.#absentSinceMs.set(secondary, clock.nowMs());
@@ -165,9 +163,9 @@ export class MaterialConfirmation implements SecondaryConfirmation {
   }
 
   #progress(): SecondaryProgress[] {
-    const { registry, port, clock } = this.#options;
+    const { registry, primary, clock } = this.#options;
     this.#observe();
-    const positions = new Map(port.connected.map(({ secondary, acknowledged }) => [secondary, acknowledged?.index]));
+    const positions = new Map(primary.connected.map(({ secondary, acknowledged }) => [secondary, acknowledged?.index]));
     return following(registry.current).map((secondary) => {
       const sinceMs = this.#absentSinceMs.get(secondary);
       const absentMs = sinceMs === undefined ? 0 : clock.nowMs() - sinceMs;

@@ -5,7 +5,6 @@ import type { LogIndex } from '@transitd/raft-core';
 import type { PromotableCluster, Promote } from '@transitd/replication';
 import type { ReplicationState } from '@transitd/storage-fsm';
 import type { KeptPromotion, KeptReports } from './kept-reports.ts';
-import type { LinkToPrimary } from './link-to-primary.ts';
 import type { StoredPrimaryCredential } from './primary-credential.ts';
 import { newId, type ReplicationRole } from './replication-role.ts';
 import type { SecondarySide } from './secondary-side.ts';
@@ -13,7 +12,6 @@ import type { SecondarySide } from './secondary-side.ts';
 interface PromotableNodeOptions {
   readonly transfer: Barrier['transfer'];
   readonly secondary: SecondarySide;
-  readonly link: LinkToPrimary;
   readonly credential: StoredPrimaryCredential;
   readonly reports: KeptReports;
   readonly clock: RecordClock;
@@ -93,8 +91,8 @@ export class PromotableNode implements PromotableCluster<Promotion> {
   }
 
   #described({ from, lossless, missing, missesRestore }: Promote): Promotion {
-    const { lastHeard } = this.secondary;
-    const { lag, silentMs: quietMs } = this.#options.link.status ?? {};
+    const { lastHeard, linkStatus } = this.secondary;
+    const { lag, silentMs: quietMs } = linkStatus ?? {};
     const lagMs = lag?.ms === undefined || quietMs === undefined ? undefined : Math.max(0, lag.ms - quietMs);
     return {
       ...{ from, lossless, missing, missesRestore },

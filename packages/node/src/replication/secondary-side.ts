@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Barrier, BarrierError, type ForeignKeys, ProviderError, transferredPaths } from '@transitd/barrier';
-import type { Storage } from '@transitd/cluster';
+import { PrimaryLink, type PrimaryLinkStatus, type Storage } from '@transitd/cluster';
 import { type Clock, type Logger, reasonOf } from '@transitd/process';
 import {
   emptyRegistry,
@@ -47,15 +47,28 @@ const swapAttemptsMax = 8;
 
 type Swap = ReplicationStep & { readonly kind: 'swap' };
 
-/** This node as the active node of a secondary. */
+/** The state of the primary as its secondary knows it. */
+export interface PrimaryView extends PrimaryLinkStatus {
+  /** Name of this cluster at the primary. */
+  readonly secondary: string;
+  readonly addresses: readonly string[];
+  /** The primary was restored from a backup, and this cluster has the state from before. */
+  readonly missesRestore: boolean;
+}
+
+/**
+ * This node as the active node of a secondary, and its link to the primary, or to the former one. The link is open while the role of this
+ * cluster requires it.
+ */
 export class SecondarySide implements SecondaryCluster {
   /** While true, heartbeats are not answered. */
   isPromoting = false;
   wantsWholeState = false;
-  /** The certificate with which the link connects; what the primary says there holds for this certificate only. */
-  certificate = '';
   readonly #role: ReplicationRole;
   readonly #options: SecondarySideOptions;
+  #link: PrimaryLink | undefined;
+  /** The certificate with which the link connects; what the primary says there holds for this certificate only. */
+  #certificate = '';
   #heard: Heard | undefined;
   #answeredMs: number | undefined;
   #rootKey: Uint8Array | undefined;
@@ -65,6 +78,40 @@ export class SecondarySide implements SecondaryCluster {
   constructor(role: ReplicationRole, options: SecondarySideOptions) {
     this.#role = role;
     this.#options = options;
+  }
+
+  /** Opens the link, if this cluster has a credential. @throws StoreError */
+  async openLink(): Promise<void> {
+    if (this.#link !== undefined) return;
+    const { credential, clock, log } = this.#options;
+    const issued = await credential.read();
+    if (issued === undefined) return;
+    this.#certificate = issued.certificate;
+    const credentials = {
+      get present() {
+        return credential.present?.certificate === issued.certificate ? credential.present : issued;
+      },
+    };
+    this.#link = new PrimaryLink({ credentials, cluster: this, clock, log });
+  }
+
+  closeLink(): void {
+    this.#link?.close();
+    this.#link = undefined;
+  }
+
+  /** Undefined while the link is closed. */
+  get linkStatus(): PrimaryLinkStatus | undefined {
+    return this.#link?.status();
+  }
+
+  /** The primary of this secondary; undefined while the link is closed, as it is on any node but the active one. */
+  get primary(): PrimaryView | undefined {
+    const { present } = this.#options.credential;
+    const { linkStatus, missesRestore } = this;
+    if (linkStatus === undefined || present === undefined || this.#role.state?.role !== 'secondary') return undefined;
+    const { secondary, addresses } = present;
+    return { secondary, addresses, missesRestore, ...linkStatus };
   }
 
   /** When this node answered a heartbeat last. */
@@ -146,7 +193,7 @@ export class SecondarySide implements SecondaryCluster {
   }
 
   nodes(nodes: PrimaryNodes): void {
-    void this.#options.credential.keepNodes(this.certificate, nodes);
+    void this.#options.credential.keepNodes(this.#certificate, nodes);
   }
 
   get successionKey(): Uint8Array | undefined {
@@ -225,7 +272,7 @@ export class SecondarySide implements SecondaryCluster {
    * longer count.
    */
   async #keepCounted(): Promise<void> {
-    const { certificate } = this;
+    const certificate = this.#certificate;
     const { credential, registry, log } = this.#options;
     if (credential.present?.certificate === certificate && credential.present.isCounted === true) return;
     try {
