@@ -2,12 +2,21 @@ import type { MemberEvents } from '@transitd/cluster';
 import { type Clock, type Logger, type NodeObserver, systemClock } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
 import { LeadershipLog, type MemberNames } from './leadership-log.ts';
-import { type LeadershipChange, LeadershipHistory } from './reports/leadership-history.ts';
+import type { LeadershipChange } from './reports/node-report.ts';
+
+/** Enough for a timeline; more changes than this in a short time are a fault that the log shows in full. */
+const changesMax = 32;
+
+/** What a node is named in metrics, by its Raft role. */
+const roles = { leader: 'leader', follower: 'follower', precandidate: 'candidate', candidate: 'candidate' } as const;
 
 /** The leaders that this node has known as a member, in the log, in the metrics and for its report. */
 export class Leadership {
-  readonly #history: LeadershipHistory;
+  readonly #observer: NodeObserver;
   readonly #clock: Clock;
+  readonly #changes: LeadershipChange[] = [];
+  #observedRole: string | undefined;
+  #readySinceMs: number | undefined;
   #activeSince: Date | undefined;
 
   /** Follows the events from now on, before anything else that does. */
@@ -17,14 +26,13 @@ export class Leadership {
     names: MemberNames,
     clock: Clock = systemClock,
   ) {
+    this.#observer = observer;
     this.#clock = clock;
-    this.#history = new LeadershipHistory(clock);
     const leadershipLog = new LeadershipLog(log, names, clock);
-    const leadershipObserver = new LeadershipObserver(observer, clock);
     events.on('status', (status) => {
       leadershipLog.statusChanged(status);
-      leadershipObserver.statusChanged(status);
-      this.#history.statusChanged(status);
+      this.#observe(status);
+      this.#note(status);
       this.#activeSince = status.ready ? (this.#activeSince ?? new Date(clock.utcMs())) : undefined;
     });
     events.on('services', ({ isLoaded }) => {
@@ -37,34 +45,27 @@ export class Leadership {
     return this.#activeSince ?? new Date(this.#clock.utcMs());
   }
 
+  /** The leaders that this node has known since its start: the newest 32, oldest first. */
   get changes(): readonly LeadershipChange[] {
-    return this.#history.changes;
-  }
-}
-
-/** What a node is named in metrics, by its Raft role. */
-const roles = { leader: 'leader', follower: 'follower', precandidate: 'candidate', candidate: 'candidate' } as const;
-
-/** Reports role changes and the length of each leadership to a `NodeObserver`. */
-export class LeadershipObserver {
-  readonly #observer: NodeObserver;
-  readonly #clock: Clock;
-  #role: string | undefined;
-  #leaderSinceMs: number | undefined;
-
-  constructor(observer: NodeObserver, clock: Clock) {
-    this.#observer = observer;
-    this.#clock = clock;
+    return this.#changes;
   }
 
-  statusChanged({ role, ready }: Pick<DriverStatus, 'role' | 'ready'>): void {
-    const reported = role === 'faulty' ? undefined : roles[role];
-    if (reported !== undefined && reported !== this.#role) this.#observer.roleChanged(reported);
-    this.#role = reported;
-    if (ready) this.#leaderSinceMs ??= this.#clock.nowMs();
-    else if (this.#leaderSinceMs !== undefined) {
-      this.#observer.leadershipLost(this.#clock.nowMs() - this.#leaderSinceMs);
-      this.#leaderSinceMs = undefined;
+  /** Reports a change of the role, and the length of a leadership that has ended. */
+  #observe({ role, ready }: DriverStatus): void {
+    const observed = role === 'faulty' ? undefined : roles[role];
+    if (observed !== undefined && observed !== this.#observedRole) this.#observer.roleChanged(observed);
+    this.#observedRole = observed;
+    if (ready) this.#readySinceMs ??= this.#clock.nowMs();
+    else if (this.#readySinceMs !== undefined) {
+      this.#observer.leadershipLost(this.#clock.nowMs() - this.#readySinceMs);
+      this.#readySinceMs = undefined;
     }
+  }
+
+  /** Notes the leader of a new term. A term has at most one leader, so silence within a term is no change. */
+  #note({ term, leader }: DriverStatus): void {
+    if (leader === 0 || this.#changes.at(-1)?.term === term) return;
+    this.#changes.push({ term, leader, utcMs: this.#clock.utcMs() });
+    if (this.#changes.length > changesMax) this.#changes.shift();
   }
 }

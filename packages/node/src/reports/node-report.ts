@@ -2,9 +2,8 @@ import type { OutsideEngine, Peers, ReadRole, ReportSource, StateComparison, Sto
 import type { Config } from '@transitd/configuration';
 import type { HealthAnswer } from '@transitd/health';
 import { version } from '@transitd/process';
-import type { NodeId } from '@transitd/raft-core';
+import type { NodeId, Term } from '@transitd/raft-core';
 import type { DataDisk } from './data-disk.ts';
-import type { LeadershipChange } from './leadership-history.ts';
 
 /**
  * Work of a node since its process was started. All numbers only grow, so that a reader computes rates and quantiles between two reports;
@@ -30,6 +29,14 @@ interface Progress {
   readonly commit_index: number;
   readonly applied_index: number;
   readonly active_since?: string;
+}
+
+/** A leader as a node learned of it. */
+export interface LeadershipChange {
+  readonly term: Term;
+  readonly leader: NodeId;
+  /** By the clock of the node. */
+  readonly utcMs: number;
 }
 
 /** The state of one node, as the node itself reports it. It contains no names of keys, tokens, policies or callers. */
