@@ -3,8 +3,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import type { ClusterView } from '../../src/reports/node-report.ts';
-import type { ReportStreamTimes } from '../../src/reports/report-stream.ts';
-import { ReportStreams } from '../../src/reports/report-streams.ts';
+import { ReportStreams, type ReportStreamTimes } from '../../src/reports/report-streams.ts';
 
 describe('streams of reports', () => {
   const opened: Readable[] = [];
