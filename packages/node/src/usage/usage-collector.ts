@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { OutsideEngine, Peers, ReportSource, Storage } from '@transitd/cluster';
+import type { OutsideEngine, Peers, Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { oneAtATime, TimeSlice } from '@transitd/event-loop';
 import { type Logger, type RecordClock, reasonOf } from '@transitd/process';
@@ -75,7 +75,6 @@ interface UnsealedNode {
 }
 
 interface CollectingMember {
-  readonly reporter: Pick<ReportSource, 'usage'>;
   readonly engine: Storage | OutsideEngine;
   readonly peers: Pick<Peers, 'activeMember' | 'membershipList' | 'recordUsage' | 'usageOf'>;
   readonly role: { readonly isActive: boolean };
@@ -86,7 +85,7 @@ interface CollectingMember {
 interface CollectingHost {
   readonly config: Pick<Config, 'node_id'>;
   readonly clock: Pick<RecordClock, 'utcMs' | 'nowMs'>;
-  readonly usage: Pick<UsageLedger, 'endsAs' | 'isKnown'>;
+  readonly usage: Pick<UsageLedger, 'endsAs' | 'isKnown' | 'report'>;
   readonly log: Pick<Logger, 'warn'>;
 }
 
@@ -286,12 +285,10 @@ export class UsageCollector {
   #ask(question: (name: string) => UsageQuestion): Promise<readonly NodeAnswer[]> {
     const { engine, peers } = this.#member;
     const ownId = engine.status().nodeId;
-    const { node_id: ownName } = this.#host.config;
+    const { config, usage } = this.#host;
+    const { node_id: ownName } = config;
     const others = peers.membershipList.members.filter(({ id }) => id !== ownId);
-    const own = async (): Promise<NodeAnswer> => ({
-      name: ownName,
-      answer: usageReport.parse(await this.#member.reporter.usage(question(ownName))),
-    });
+    const own = async (): Promise<NodeAnswer> => ({ name: ownName, answer: await usage.report(question(ownName)) });
     return Promise.all([
       own(),
       ...others.map(async ({ id, name }): Promise<NodeAnswer> => {

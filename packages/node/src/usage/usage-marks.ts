@@ -140,13 +140,11 @@ export function mergedAnswers(
 export const unansweredIn = (answers: readonly NodeAnswer[]): readonly string[] =>
   answers.filter(({ answer }) => typeof answer === 'string' || !answer.isComplete).map(({ name }) => name);
 
-export interface StoredMarks {
-  readonly marks: UsageMarks;
-  readonly revision: number;
-}
-
 /** Returns the stored marks; those of a cluster that has recorded nothing yet if there are none. */
-export async function readMarks(store: Pick<Store, 'get'>, origin: MarksOrigin): Promise<StoredMarks> {
+export async function readMarks(
+  store: Pick<Store, 'get'>,
+  origin: MarksOrigin,
+): Promise<{ readonly marks: UsageMarks; readonly revision: number }> {
   const stored = await store.get(marksPath);
   if (stored === undefined) return { marks: emptyMarks(origin), revision: 0 };
   const { format: _, ...marks } = marksShape.parse(JSON.parse(Buffer.from(stored.value).toString()));

@@ -35,7 +35,6 @@ function collecting({ bytes, damaged }: { readonly bytes: number; readonly damag
   const warnings: string[] = [];
   const leader = { ready: false };
   const member = {
-    reporter: { usage: (question: unknown) => ledger.report(question) },
     engine: { status: () => ({ nodeId: 1, clusterId: 'c1', ...leader }), replication: undefined },
     peers: {
       membershipList: { members: [] },
