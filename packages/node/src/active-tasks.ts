@@ -6,8 +6,7 @@ import { type RecordClock, reasonOf } from '@transitd/process';
 import type { DueChange, DueRound } from '@transitd/transit-engine';
 import { destruction } from './destruction.ts';
 import { type Journal, type OwnOperation, recordedChange } from './due-changes.ts';
-import { sweepRemovedMounts } from './mounts/mount-sweep.ts';
-import type { Mount } from './mounts/mounts.ts';
+import { type Mount, sweepRemovedMounts } from './mounts/mounts.ts';
 import type { Services } from './services.ts';
 
 /** Roughly how many records one step of a sweep reads or deletes. */

@@ -10,7 +10,6 @@ import {
   type UseObserver,
 } from '@transitd/transit-engine';
 import { disableMount, enableMount, type MountRequest, type MountTuning, moveMount, tuneMount } from './mount-changes.ts';
-import { mountStore } from './mount-store.ts';
 import {
   type Mount,
   type MountTable,
@@ -265,3 +264,25 @@ export class MountedEngines {
 
 /** Content of the record of a removal. The record only has to exist. */
 const removalMark = Uint8Array.of(1);
+
+/**
+ * Returns the store for the engine of a mount; it writes nothing for a removed mount. Each commit has the condition that the mount is not
+ * removed, because a commit may be proposed before this node knows of the removal. So the log has no record of the mount after its removal.
+ * @param isRemoved - returns whether this node knows of the removal
+ * @throws MountError `mount_removed` from commits for a removed mount
+ */
+function mountStore(store: Store, mount: Pick<Mount, 'path' | 'id'>, isRemoved: () => boolean): Store {
+  const isPresent = { path: removedPath(mount.id), revision: 0 };
+  return {
+    get: (at) => store.get(at),
+    range: (query) => store.range(query),
+    paths: (query) => store.paths(query),
+    watch: (prefix, listener) => store.watch(prefix, listener),
+    async commit(transaction) {
+      if (isRemoved()) throw mountRemoved(mount);
+      const result = await store.commit({ ...transaction, conditions: [...transaction.conditions, isPresent] });
+      if (result.outcome === 'conflict' && isRemoved()) throw mountRemoved(mount);
+      return result;
+    },
+  };
+}

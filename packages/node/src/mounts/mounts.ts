@@ -31,10 +31,10 @@ export const mountRemoved = ({ path }: Pick<Mount, 'path'>): MountError =>
 
 /** Path of the record of the mount table, and prefix of the paths of all records about mounts. */
 export const mountsPath = 'core/mounts';
-const removedPrefix = 'core/mounts-removed/';
+/** Prefix of the paths of the records of all removals. */
+export const removedPrefix = 'core/mounts-removed/';
 /** Path of the record of a removal. The record is written with the removal and deleted with the last record of the mount. */
 export const removedPath = (mountId: string): string => removedPrefix + mountId;
-export const allRemoved = removedPrefix;
 /** Returns the id of the removed mount if `path` belongs to the record of a removal; undefined for any other record. */
 export const removedIn = (path: string): string | undefined =>
   path.startsWith(removedPrefix) ? path.slice(removedPrefix.length) : undefined;
@@ -104,4 +104,28 @@ export async function readMounts(store: Store): Promise<{ readonly table: MountT
   const parsed = tableShape.safeParse(JSON.parse(Buffer.from(record.value).toString('utf8')));
   if (!parsed.success) throw new Error(`the record ${mountsPath} has an unknown format`);
   return { table: parsed.data, revision: record.revision };
+}
+
+/**
+ * Deletes records of a removed mount. The record of the removal is deleted together with the last of them. The records alone show what is
+ * left to do, so the task continues after a crash or a change of leader. Only the active node calls this function.
+ * @param limit - maximum number of records to delete
+ * @returns how many were deleted, and whether there are no removed mounts left
+ */
+export async function sweepRemovedMounts(
+  store: Store,
+  limit: number,
+): Promise<{ readonly removed: number; readonly finished: boolean }> {
+  const [removal] = (await store.range({ prefix: removedPrefix, limit: 1 })).records;
+  const mountId = removal && removedIn(removal.path);
+  if (removal === undefined || mountId === undefined) return { removed: 0, finished: true };
+  const { records, next } = await store.range({ prefix: recordsOf(mountId), limit });
+  for (const { value } of records) value.fill(0);
+  const paths = records.map(({ path }) => path);
+  if (next === undefined) paths.push(removal.path);
+  const { outcome } = await store.commit({
+    conditions: [{ path: removal.path, revision: removal.revision }],
+    writes: paths.map((path) => ({ path, value: null })),
+  });
+  return { removed: outcome === 'committed' ? records.length : 0, finished: false };
 }

@@ -1,9 +1,16 @@
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { managedKeysOf } from '../../src/mounts/managed-keys.ts';
-import { sweepRemovedMounts } from '../../src/mounts/mount-sweep.ts';
 import type { MountedEngines } from '../../src/mounts/mounted-engines.ts';
-import { allRemoved, MountError, newMount, readMounts, recordsOf, writtenMounts } from '../../src/mounts/mounts.ts';
+import {
+  MountError,
+  newMount,
+  readMounts,
+  recordsOf,
+  removedPrefix,
+  sweepRemovedMounts,
+  writtenMounts,
+} from '../../src/mounts/mounts.ts';
 import { follow, mounted } from './mounted.ts';
 
 const transit = (path: string) => ({ path, type: 'transit' });
@@ -102,7 +109,7 @@ describe('mounted engines', () => {
       expect(error, way).to.be.instanceOf(MountError).with.property('code', 'mount_removed');
     }
     expect(isOrderedAfter).to.equal(true);
-    expect((await store.range({ prefix: allRemoved })).records).to.deep.equal([]);
+    expect((await store.range({ prefix: removedPrefix })).records).to.deep.equal([]);
     expect((await store.range({ prefix: recordsOf(id) })).records).to.deep.equal([]);
   });
 
@@ -236,7 +243,7 @@ describe('sweeping removed mounts', () => {
       ({ finished } = step);
     }
     expect(steps).to.deep.equal([4, 2, 4, 2, 0]);
-    for (const prefix of [recordsOf(gone), recordsOf(also), allRemoved]) expect(await recordsBelow(prefix)).to.equal(0);
+    for (const prefix of [recordsOf(gone), recordsOf(also), removedPrefix]) expect(await recordsBelow(prefix)).to.equal(0);
     expect(await recordsBelow(recordsOf(stays))).to.equal(kept);
     expect((await readMounts(store)).table.mounts.map(({ path }) => path)).to.deep.equal(['stays']);
     await mounts.changing;
