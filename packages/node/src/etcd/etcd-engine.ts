@@ -7,7 +7,7 @@ import { CopyFault, type Etcd, EtcdReplica } from '@transitd/storage-etcd';
 import { type FeatureLevel, type Replica, snapshotOfRecords } from '@transitd/storage-fsm';
 import { LeaseClock } from '../clock/lease-clock.ts';
 import { etcdLeaseSeconds as leaseSeconds } from '../clock/lease-length.ts';
-import type { SnapshotEngine } from '../snapshots/snapshot-engine.ts';
+import type { SnapshotEngine } from '../snapshots/snapshots.ts';
 
 /** Longest interval of the active node's heartbeats. Each lets it serve reads for more than twice as long. */
 const heartbeatMaxMs = 1000;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { authorityPath, type Storage } from '@transitd/cluster';
 import { clearRestores, StoreError, takesPart } from '@transitd/storage-fsm';
-import type { SnapshotEngine } from './snapshot-engine.ts';
+import type { SnapshotEngine } from './snapshots.ts';
 
 /** Maximum wait until applied entries are flushed to disk. */
 const flushWithinMs = 10_000;

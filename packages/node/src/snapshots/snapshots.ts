@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { type Barrier, BarrierError, keyringPath, sealRecordPaths } from '@transitd/barrier';
 import type { ClusterAuthority } from '@transitd/cluster';
 import { type Logger, version } from '@transitd/process';
-import { CodecError } from '@transitd/raft-core';
+import { CodecError, type LogIndex } from '@transitd/raft-core';
 import {
   archiveOf,
   noProof,
@@ -17,8 +17,13 @@ import {
   unusableSnapshot,
 } from '@transitd/snapshot-archive';
 import {
+  type CommitResult,
   type FeatureLevel,
   inspectSnapshot,
+  type Replica,
+  type ReplicationState,
+  type RestorableTotals,
+  type RestoreOutcome,
   readSnapshotFile,
   recordsOfSnapshot,
   restoreSnapshot,
@@ -27,8 +32,31 @@ import {
   writeSnapshotFile,
 } from '@transitd/storage-fsm';
 import type { ReadRecords } from '@transitd/transit-engine';
-import { keyringForSet, requirePrimary, restoreInSet } from './restore-in-set.ts';
-import type { SnapshotEngine } from './snapshot-engine.ts';
+
+/** A cluster of a replication set, as a restore sees it. */
+export interface ReplicationSet {
+  readonly state: ReplicationState;
+  /** Log index of the present records. */
+  readonly appliedIndex: LogIndex;
+  /** Paths of replicated records that belong to the set rather than to the state: a restore keeps them. */
+  readonly kept: readonly string[];
+}
+
+/** The part of an engine that backups and restores use. */
+export interface SnapshotEngine {
+  readonly replica: Pick<Replica, 'commit' | 'status'>;
+  readonly featureLevel: FeatureLevel;
+  /** Undefined if the cluster is in no replication set. */
+  readonly set: ReplicationSet | undefined;
+  /** Path prefixes whose records a restore keeps as they are. */
+  readonly keep: readonly string[];
+  /** Whether less than the reserve is free on the data disk. */
+  diskLow(): boolean;
+  /** Encodes a state that contains everything that was acknowledged before the call. @throws StoreError */
+  backup(): Promise<AsyncIterable<Uint8Array>>;
+  /** Deletes the leftovers of ended restores, but nothing of the restore that is `underWay`. @throws StoreError */
+  clearLeftovers(underWay: string | undefined): Promise<void>;
+}
 
 /** The member whose state is backed up and restored. */
 export interface BackedUpMember {
@@ -58,6 +86,8 @@ export interface RestoreResult {
 const stateBytesMax = 64 * 2 ** 30;
 /** Maximum number of archives at a time. Each is a copy of the state on disk until its caller has read it. */
 const openArchivesMax = 4;
+/** How often the records that a restore in a replication set keeps may change while it ends. */
+const replaceAttemptsMax = 8;
 
 /** Returns the folder for archives in transfer, below the data directory. Files that a crash left there are deleted at the next start. */
 export const transfersFolder = (directory: string): string => join(directory, 'transfers');
@@ -270,11 +300,57 @@ export class Snapshots {
 
   async #replaceInSet(path: string, attempt: string): Promise<RestoreResult> {
     const { barrier, log } = this.#member;
-    const keyring = await keyringForSet(path, barrier);
-    const { outcome, records, index } = await restoreInSet(this.#member, { path, attempt, keyring });
+    const { outcome, records, index } = await this.#restoreInSet(path, attempt, await this.#keyringForSet(path));
     if (outcome === 'superseded') throw superseded();
     log.warn({ records, index }, 'the state was replaced by that of a snapshot; the secondaries receive all of it');
     return { records, sealed: barrier.state.sealed };
+  }
+
+  /**
+   * Returns the keyring of a backup that a replication set can restore: the present root key opens it, so every cluster of the set can be
+   * unsealed with the restored state as with the present one.
+   * @throws SnapshotError
+   */
+  async #keyringForSet(path: string): Promise<Uint8Array> {
+    const keyring = (await recordsOfSnapshot(readSnapshotFile(path), [keyringPath])).get(keyringPath);
+    if (keyring === undefined || !this.#member.barrier.transfer.opens(keyring))
+      throw new SnapshotError(
+        'not_restorable',
+        'this snapshot was made under another root key, so the secondaries could not be unsealed with it, and nothing was changed: ' +
+          'to restore it, end the replication set and begin a new one',
+      );
+    return keyring;
+  }
+
+  /**
+   * Restores a backup on the primary of a replication set. Its last entry keeps the local records and those of the set, under a new key of
+   * the barrier. Each secondary then receives the whole state.
+   * @param keyring - of the backup
+   * @throws as `restoreSnapshot` does; BarrierError
+   */
+  async #restoreInSet(path: string, attempt: string, keyring: Uint8Array): Promise<RestoreOutcome> {
+    const { engine, barrier } = this.#member;
+    const present = (): ReplicationSet => {
+      const { set } = engine;
+      requirePrimary(set);
+      if (set === undefined) throw new StoreError('busy', 'the replication set was ended in the meantime: restore again');
+      return set;
+    };
+    const { state, kept } = present();
+    const { local } = state;
+    const from = state.epochs.at(-1);
+    if (from === undefined) throw new TypeError('a primary has an epoch');
+    const replace = async (staged: RestorableTotals): Promise<CommitResult> => {
+      for (let tries = 1; ; tries += 1) {
+        const { appliedIndex: localReadAt } = present();
+        const keys = await barrier.transfer.keysForRestore(keyring, { local, kept });
+        const step = { kind: 'restore', from, attempt, ...staged, ...keys, localReadAt } as const;
+        const result = await engine.replica.commit({ conditions: [], writes: [], replication: step });
+        // A conflict: one of the kept records has changed since it was read, or the attempt has ended.
+        if (result.outcome === 'committed' || tries === replaceAttemptsMax) return result;
+      }
+    };
+    return restoreSnapshot(engine.replica, () => readSnapshotFile(path), { attempt, keep: local, replace });
   }
 
   async *#checkingDisk(source: AsyncIterable<Uint8Array>, sum: ReturnType<typeof createHash>): AsyncGenerator<Uint8Array> {
@@ -309,6 +385,15 @@ async function onDisk<T>(written: Promise<T>): Promise<T> {
     if (!['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
     throw new StoreError('disk_low', 'the disk of data_dir has no room for this snapshot: free space on this node');
   }
+}
+
+/** @throws SnapshotError unless the cluster, if it is in a replication set, is the primary */
+function requirePrimary(set: ReplicationSet | undefined): void {
+  if (set !== undefined && set.state.role !== 'primary')
+    throw new SnapshotError(
+      'not_restorable',
+      'only the primary of a replication set can be restored: its secondaries receive the restored state',
+    );
 }
 
 const superseded = (): StoreError =>
