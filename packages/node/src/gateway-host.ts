@@ -4,7 +4,7 @@ import { type MemberEvents, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type Grant, grantUntil } from '@transitd/raft-core';
 import { type Replica, takesPart } from '@transitd/storage-fsm';
-import { leaseMsOf } from './clock/lease-length.ts';
+import { leaseMsOf } from './clock/lease-clock.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { ReadEligibility } from './read-eligibility.ts';
 import { gatewayCount } from './services.ts';

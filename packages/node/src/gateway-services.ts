@@ -5,7 +5,7 @@ import type { Config } from '@transitd/configuration';
 import { freshForIntervals, type NodeStatus } from '@transitd/health';
 import { ClockJump, grantUntil } from '@transitd/raft-core';
 import { type RandomSource, TransitError } from '@transitd/transit-engine';
-import { leaseMsOf } from './clock/lease-length.ts';
+import { leaseMsOf } from './clock/lease-clock.ts';
 import { readClocks, readWallClock } from './clock/machine-clocks.ts';
 import type { GatewaySession } from './gateway-host.ts';
 import { closeServices, loadServices, type Services } from './services.ts';

@@ -12,10 +12,9 @@ import {
 import { supportedLevels } from '@transitd/storage-fsm';
 import { isAlone, NodeFitness } from './fitness.ts';
 import { Leadership } from './leadership.ts';
-import { BaseMember, clusterHostOf, logClockJumps, type MemberHost, type OpenedMember } from './member.ts';
+import { BaseMember, clusterHostOf, logClockJumps, type MemberHost, type OpenedMember, openBarrier } from './member.ts';
 import { MemberSeal, removedText } from './member-seal.ts';
 import { NoPeers } from './no-peers.ts';
-import { openBarrier } from './open-barrier.ts';
 import { acknowledgePath } from './replication/acknowledge-setting.ts';
 import { ClusterReplication } from './replication/cluster-replication.ts';
 import { ReplicationRole } from './replication/replication-role.ts';

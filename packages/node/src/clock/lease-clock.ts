@@ -1,8 +1,15 @@
 import { performance } from 'node:perf_hooks';
-import { leaseMsMax } from '@transitd/configuration';
+import { type Config, leaseMsMax } from '@transitd/configuration';
 import { type Clock, ClockJump, type ClockReading, type Driver, type Grant, grantUntil, isHeld } from '@transitd/raft-core';
 import { readClocks, readWallClock } from './machine-clocks.ts';
 import { Wakefulness } from './wakefulness.ts';
+
+/** Time after which etcd ends the role of a silent active node, and the registration of a silent node. */
+export const etcdLeaseSeconds = 5;
+
+/** Returns the length of a lease, in milliseconds: it was requested at most this long before it ends. */
+export const leaseMsOf = ({ storage, raft }: Pick<Config, 'storage' | 'raft'>): number =>
+  storage.type === 'etcd' ? etcdLeaseSeconds * 1000 : raft.lease;
 
 /** The event loop and its monotonic clock, for raft-core's driver. */
 const systemClock: Clock = {

@@ -5,8 +5,7 @@ import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import { type DriverStatus, type Grant, grantUntil, isHeld, type ReadOutcome } from '@transitd/raft-core';
 import { CopyFault, type Etcd, EtcdReplica } from '@transitd/storage-etcd';
 import { type FeatureLevel, type Replica, snapshotOfRecords } from '@transitd/storage-fsm';
-import { LeaseClock } from '../clock/lease-clock.ts';
-import { etcdLeaseSeconds as leaseSeconds } from '../clock/lease-length.ts';
+import { LeaseClock, etcdLeaseSeconds as leaseSeconds } from '../clock/lease-clock.ts';
 import type { SnapshotEngine } from '../snapshots/snapshots.ts';
 
 /** Longest interval of the active node's heartbeats. Each lets it serve reads for more than twice as long. */

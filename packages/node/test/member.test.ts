@@ -4,8 +4,7 @@ import { systemClock } from '@transitd/process';
 import { memoryStore, type Replica } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { BaseMember } from '../src/member.ts';
-import { openBarrier } from '../src/open-barrier.ts';
+import { BaseMember, openBarrier } from '../src/member.ts';
 import { unreachedSecondaries } from '../src/replication/without-port.ts';
 import type { RaftEngine } from '../src/storage/raft-engine.ts';
 

@@ -2,7 +2,7 @@ import { parseConfig } from '@transitd/configuration';
 import { freshForIntervals } from '@transitd/health';
 import { outlastedBy } from '@transitd/raft-core';
 import { expect } from 'chai';
-import { etcdLeaseSeconds } from '../../src/clock/lease-length.ts';
+import { etcdLeaseSeconds } from '../../src/clock/lease-clock.ts';
 
 /** Returns the longest interval that the configuration accepts with etcd, in whole milliseconds. */
 function longestIntervalMs(): number {
