@@ -2,7 +2,7 @@ import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import type { RecordClock } from '@transitd/process';
 import { ReplicationError } from '@transitd/replication';
 import { type Store, StoreError } from '@transitd/storage-fsm';
-import { writeLocal } from './write-local.ts';
+import { writeLocal } from './local-record.ts';
 
 /** How long an operation token is valid, in milliseconds. */
 export const operationTokenMs = 30 * 60_000;

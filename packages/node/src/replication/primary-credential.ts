@@ -11,7 +11,7 @@ import {
 import { type Logger, reasonOf } from '@transitd/process';
 import { type PrimaryNodes, ReplicationError } from '@transitd/replication';
 import { type Store, StoreError } from '@transitd/storage-fsm';
-import { writeLocal } from './write-local.ts';
+import { writeLocal } from './local-record.ts';
 
 /** Path of the private key (PEM) for the next activation token. It begins with a local prefix, so it is not replicated. */
 const tokenKeyPath = 'core/replication/token-key';
