@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { documentUrl, keySetUrl } from '../../src/providers/discovery.ts';
+import { documentUrl, keySetUrl } from '../../src/providers/key-sources.ts';
 
 const issuer = 'https://issuer.example/tenant';
 

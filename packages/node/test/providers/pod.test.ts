@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readPod } from '../../src/providers/pod.ts';
+import { readPod } from '../../src/providers/key-sources.ts';
 
 describe('a pod', () => {
   const env = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };
