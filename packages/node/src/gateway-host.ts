@@ -10,7 +10,7 @@ import type { ReadEligibility } from './read-eligibility.ts';
 import { gatewayCount } from './services.ts';
 import { ChangeFeed } from './threads/replica/change-feed.ts';
 import { ReplicaHost } from './threads/replica/replica-host.ts';
-import { Deadline } from './threads/shared/deadline.ts';
+import { type Deadline, deadlinesIn } from './threads/shared/deadline.ts';
 import { type NodeMemory, newNodeMemory } from './threads/shared/node-memory.ts';
 import { SealFlag } from './threads/shared/seal-flag.ts';
 import { SharedClock } from './threads/shared/shared-clock.ts';
@@ -85,9 +85,7 @@ export class GatewayHost {
   readonly memory: NodeMemory;
   readonly #config: Config;
   readonly #nodeClock: NodeClock;
-  readonly #lease: Deadline;
-  readonly #read: Deadline;
-  readonly #active: Deadline;
+  readonly #deadlines: ReturnType<typeof deadlinesIn>;
   readonly #clock: SharedClock;
   readonly #sealFlag: SealFlag;
   readonly #attached = new Map<number, Attached>();
@@ -100,9 +98,7 @@ export class GatewayHost {
     this.#config = config;
     this.#nodeClock = clock;
     this.memory = newNodeMemory(gatewayCount(config));
-    this.#lease = new Deadline(this.memory, 'lease');
-    this.#read = new Deadline(this.memory, 'read');
-    this.#active = new Deadline(this.memory, 'active');
+    this.#deadlines = deadlinesIn(this.memory);
     this.#clock = new SharedClock(this.memory);
     this.#sealFlag = new SealFlag(this.memory);
     this.#clock.publish(clock.steadyMs);
@@ -199,18 +195,17 @@ export class GatewayHost {
       if (grant !== undefined && isSet) deadline.set(nowNs + BigInt(Math.floor((grant.endMs - nowMs) * 1e6)));
       else deadline.end();
     };
-    set(this.#lease, lease, role === 'active');
+    const { lease: leaseEnd, read, active } = this.#deadlines;
+    set(leaseEnd, lease, role === 'active');
     feed.publishStatus(); // health shows the commit index
     // While its cluster replicates with another one, the main thread reports the health.
-    set(this.#active, lease, role === 'active' && !takesPart(eligibility.replication));
-    set(this.#read, heartbeat, role === 'reader');
+    set(active, lease, role === 'active' && !takesPart(eligibility.replication));
+    set(read, heartbeat, role === 'reader');
   }
 
   /** From now on no gateway answers from the state, until the next call of {@link lease} that allows it. */
   endDeadlines(): void {
-    this.#lease.end();
-    this.#read.end();
-    this.#active.end();
+    for (const deadline of Object.values(this.#deadlines)) deadline.end();
   }
 
   #openAll(): void {

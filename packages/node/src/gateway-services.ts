@@ -3,6 +3,7 @@ import { openReadingView } from '@transitd/barrier';
 import { type ReadRole, readRoleOf } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { freshForIntervals, type NodeStatus } from '@transitd/health';
+import { reasonOf } from '@transitd/process';
 import { ClockJump, grantUntil } from '@transitd/raft-core';
 import { type RandomSource, TransitError } from '@transitd/transit-engine';
 import { leaseMsOf } from './clock/lease-clock.ts';
@@ -11,7 +12,7 @@ import type { GatewaySession } from './gateway-host.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { activeStatus, clusterNamed } from './status.ts';
 import { ReplicaProxy } from './threads/replica/replica-proxy.ts';
-import { Deadline } from './threads/shared/deadline.ts';
+import { deadlinesIn } from './threads/shared/deadline.ts';
 import type { NodeMemory } from './threads/shared/node-memory.ts';
 import { SealFlag } from './threads/shared/seal-flag.ts';
 import { SharedClock } from './threads/shared/shared-clock.ts';
@@ -35,9 +36,7 @@ export class GatewayServices {
   readonly #config: Config;
   readonly #shared: GatewayMemory;
   readonly #onLost: (reason: string) => void;
-  readonly #lease: Deadline;
-  readonly #read: Deadline;
-  readonly #active: Deadline;
+  readonly #deadlines: ReturnType<typeof deadlinesIn>;
   readonly #clock: SharedClock;
   readonly #sealFlag: SealFlag;
   readonly #jump = new ClockJump(readClocks());
@@ -51,9 +50,7 @@ export class GatewayServices {
     this.#config = config;
     this.#shared = shared;
     this.#onLost = onLost;
-    this.#lease = new Deadline(memory, 'lease');
-    this.#read = new Deadline(memory, 'read');
-    this.#active = new Deadline(memory, 'active');
+    this.#deadlines = deadlinesIn(memory);
     this.#clock = new SharedClock(memory);
     this.#sealFlag = new SealFlag(memory);
     this.#sealFlag.confirm(row);
@@ -76,7 +73,7 @@ export class GatewayServices {
    * undefined otherwise: the main thread knows the other states.
    */
   activeStatus(): NodeStatus | undefined {
-    if (this.look() === undefined || !this.#active.holds()) return undefined;
+    if (this.look() === undefined || !this.#deadlines.active.holds()) return undefined;
     const status = this.#session?.proxy.status();
     if (status === undefined) return undefined;
     const { clusterId, commitIndex } = status;
@@ -111,13 +108,14 @@ export class GatewayServices {
   /** A deadline shows when a grant ends, but not when it was requested. So the earliest possible time counts. */
   get #readRole(): ReadRole | undefined {
     const config = this.#config;
+    const { lease, read } = this.#deadlines;
     this.#jump.compare(readWallClock());
     const [nowMs, nowNs] = [performance.now(), process.hrtime.bigint()]; // in this order, an end can only come out early
     return readRoleOf({
       nowMs,
       clockJumpedMs: this.#jump.jumpedMs,
-      lease: grantUntil(nowMs + this.#lease.remainingMs(nowNs), leaseMsOf(config)),
-      heartbeat: grantUntil(nowMs + this.#read.remainingMs(nowNs), freshForIntervals * config.cluster_heartbeat_interval),
+      lease: grantUntil(nowMs + lease.remainingMs(nowNs), leaseMsOf(config)),
+      heartbeat: grantUntil(nowMs + read.remainingMs(nowNs), freshForIntervals * config.cluster_heartbeat_interval),
     });
   }
 
@@ -168,5 +166,3 @@ const drawnElsewhere: RandomSource = {
   bytesMax: Number.POSITIVE_INFINITY,
   draw: () => Promise.reject(new TransitError('invalid_request', 'only the main thread draws from the seal')),
 };
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -4,9 +4,16 @@ import { long, type NodeMemory } from './node-memory.ts';
  * `lease`: this node may answer as the active node. `read`: it may answer reads as a performance standby. `active`: it is the active node
  * of a cluster that takes no part in replication.
  */
-export type DeadlineName = 'lease' | 'read' | 'active';
+export type DeadlineName = keyof typeof indexOf;
 
 const indexOf = { lease: long.leaseEndNs, read: long.readEndNs, active: long.activeEndNs } as const;
+
+/** Returns the deadlines in the memory of a node, by their names. */
+export const deadlinesIn = (memory: NodeMemory): Readonly<Record<DeadlineName, Deadline>> => ({
+  lease: new Deadline(memory, 'lease'),
+  read: new Deadline(memory, 'read'),
+  active: new Deadline(memory, 'active'),
+});
 
 /**
  * A time until which every gateway may rely on something that the main thread knows. The main thread calls {@link end} before the act that
