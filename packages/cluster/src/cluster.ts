@@ -13,7 +13,7 @@ import { ListDelivery, listHandler, listPath } from './list-delivery.ts';
 import { AuthorityRotation } from './maintenance/authority-rotation.ts';
 import { Autopilot } from './maintenance/autopilot.ts';
 import { DigestCheck } from './maintenance/digest-check.ts';
-import { FasterLeaderTransfer } from './maintenance/faster-leader-transfer.ts';
+import { FasterLeaderTransfer } from './maintenance/faster-leader.ts';
 import { FeatureLevelControl } from './maintenance/feature-level-control.ts';
 import { updateMemberEntries } from './maintenance/member-entries.ts';
 import { MemberOperations } from './maintenance/member-operations.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Candidate, FasterLeader } from '../../src/standbys/faster-leader.ts';
+import { type Candidate, FasterLeader } from '../../src/maintenance/faster-leader.ts';
 
 const minuteMs = 60_000;
 
