@@ -3,7 +3,7 @@
 import type { ConfirmOutcome, Driver, LogIndex, NodeId } from '@transitd/raft-core';
 import { fieldsIn, type Replica } from '@transitd/storage-fsm';
 import type { ReportSource } from './ports/cluster-host.ts';
-import { reachedIndex } from './standbys/reached-index.ts';
+import { reachedIndex } from './standbys/reached-state.ts';
 import { bytesOf } from './transport/bytes-of.ts';
 import type { ClusterHandler } from './transport/cluster-call.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';

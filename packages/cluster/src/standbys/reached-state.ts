@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { LogIndex } from '@transitd/raft-core';
 import type { Replica, ServiceIndex } from '@transitd/storage-fsm';
 import type { Engine } from '../ports/storage-port.ts';
-import { reachedIndex } from './reached-index.ts';
 import { type HistoryOf, type IndexPlace, placeOf } from './service-history.ts';
 
+/** Poll interval: entries that change no record notify no watcher. */
 const pollMs = 20;
 
 /** `behind`: this node did not reach the index in time. `lost`, `foreign`: {@link IndexPlace}. */
@@ -31,4 +32,24 @@ export async function reachedState(wanted: ServiceIndex, withinMs: number, engin
   if (place.kind !== 'log') return place.kind;
   const leftMs = Math.max(0, endMs - performance.now());
   return (await reachedIndex(engine.replica, place.index, leftMs)) ? 'reached' : 'behind';
+}
+
+/** Resolves with true as soon as this node has applied `index`, or with false after `withinMs`. */
+export function reachedIndex(replica: Pick<Replica, 'status' | 'watch'>, index: LogIndex, withinMs: number): Promise<boolean> {
+  const isReached = (): boolean => replica.status().appliedIndex >= index;
+  if (isReached()) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearInterval(poll);
+      clearTimeout(deadline);
+      unwatch();
+      resolve(isReached());
+    };
+    const endWhenReached = (): void => {
+      if (isReached()) end();
+    };
+    const unwatch = replica.watch('', endWhenReached);
+    const poll = setInterval(endWhenReached, pollMs);
+    const deadline = setTimeout(end, withinMs);
+  });
 }
