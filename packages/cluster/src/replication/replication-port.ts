@@ -1,3 +1,4 @@
+import type { Reply } from '@transitd/http';
 import type { Logger, RecordClock } from '@transitd/process';
 import {
   credentialOf,
@@ -16,7 +17,7 @@ import { z } from 'zod';
 import type { Member } from '../membership/membership.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import type { GuestStanding } from '../transport/callers.ts';
-import type { GuestHandlers, GuestReply, GuestRequest, GuestStream } from '../transport/guest-server.ts';
+import type { GuestHandlers, GuestRequest, GuestStream } from '../transport/guest-server.ts';
 import type { SecondaryDesk } from './secondary-desk.ts';
 import { activatePath, activeNodeHeader, deliver, sessionEndText, streamPath, streamProtocol, wireOf } from './wire.ts';
 
@@ -64,26 +65,26 @@ export class ReplicationPort implements GuestHandlers {
     return right && (right.kind === 'ended' ? 'ended' : 'current');
   }
 
-  async call({ call, certificate }: GuestRequest, body: () => Promise<Buffer>): Promise<GuestReply | undefined> {
+  async call({ call, certificate }: GuestRequest, body: () => Promise<Buffer>): Promise<Reply | undefined> {
     const refusal = this.#refusal(certificate, 'activate');
     if (refusal !== undefined) return refusal;
     if (call !== `POST ${activatePath}`) return undefined;
     const read = activation.safeParse(jsonIn(await body()));
-    if (!read.success) return { status: 400, json: { errors: ['request is missing or malformed'] } };
+    if (!read.success) return { status: 400, errors: ['request is missing or malformed'] };
     try {
       return { status: 200, json: await this.#options.desk.activate(certificate, read.data) };
     } catch (error) {
-      if (error instanceof ReplicationError) return { status: 410, json: { errors: [error.message] } };
-      if (error instanceof ClusterError) return { status: 400, json: { errors: [error.message] } };
+      if (error instanceof ReplicationError) return { status: 410, errors: [error.message] };
+      if (error instanceof ClusterError) return { status: 400, errors: [error.message] };
       throw error;
     }
   }
 
-  stream({ call, certificate, offered }: GuestRequest): GuestReply | GuestStream | undefined {
+  stream({ call, certificate, offered }: GuestRequest): Reply | GuestStream | undefined {
     const refusal = this.#refusal(certificate, 'follow');
     if (refusal !== undefined) return refusal;
     if (call !== `GET ${streamPath}`) return undefined;
-    if (!offered.has(streamProtocol)) return { status: 426, json: { errors: ['no version of the stream in common'] } };
+    if (!offered.has(streamProtocol)) return { status: 426, errors: ['no version of the stream in common'] };
     return { protocol: streamProtocol, serve: (socket) => this.#serve(socket, certificate) };
   }
 
@@ -148,15 +149,15 @@ export class ReplicationPort implements GuestHandlers {
   }
 
   /** Returns the reply to a request that this node refuses without reading it. */
-  #refusal(certificate: string, wanted: 'activate' | 'follow'): GuestReply | undefined {
+  #refusal(certificate: string, wanted: 'activate' | 'follow'): Reply | undefined {
     const right = this.#rightOf(certificate);
-    if (right?.kind === 'ended') return { status: 410, json: { errors: [`the right to connect has ended: ${right.why}`] } };
-    if (right?.kind !== wanted) return { status: 403, json: { errors: ['this certificate is not for this request'] } };
+    if (right?.kind === 'ended') return { status: 410, errors: [`the right to connect has ended: ${right.why}`] };
+    if (right?.kind !== wanted) return { status: 403, errors: ['this certificate is not for this request'] };
     const { role, cluster } = this.#options;
     if (role.isActive) return undefined;
     const active = cluster.activeMember;
     const headers = active && { headers: { [activeNodeHeader]: active.clusterAddress } };
-    return { status: 503, json: { errors: ['this node is not the active one'] }, ...headers };
+    return { status: 503, errors: ['this node is not the active one'], ...headers };
   }
 }
 

@@ -12,7 +12,6 @@ import type { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
 import type { ForwardedRequests } from '../ports/cluster-host.ts';
 import { sendFailure } from '../refusals/refusal-reply.ts';
-import { AgreedUpgrades } from './agreed-upgrades.ts';
 import { type Caller, type CallerChecks, Callers } from './callers.ts';
 import type { ClusterAnswer, ClusterHandler } from './cluster-call.ts';
 import { ConnectionEnding } from './connection-ending.ts';
@@ -20,7 +19,7 @@ import { type GuestHandlers, GuestServer, noGuests } from './guest-server.ts';
 import { type Incarnation, type IncarnationVerdict, incarnationHeader, readIncarnation } from './incarnations.ts';
 import { agreedProtocol } from './raft-protocol.ts';
 import { channelOf, isOfJoin } from './unsealed-proof.ts';
-import { callOf, offeredBy, refuseUpgrade, targetOf } from './upgrade.ts';
+import { AgreedUpgrades, callOf, offeredBy, refuseUpgrade, targetOf } from './upgrade.ts';
 
 export interface ClusterListenerOptions extends Omit<CallerChecks, 'guests'> {
   /** Handlers by method and path, such as `POST /cluster/echo`. */

@@ -3,16 +3,15 @@ import type { Duplex } from 'node:stream';
 import { type Reply, readBody, sendReply } from '@transitd/http';
 import type { WebSocket } from 'ws';
 import { sendFailure } from '../refusals/refusal-reply.ts';
-import { AgreedUpgrades } from './agreed-upgrades.ts';
 import type { Guest, GuestChecks } from './callers.ts';
-import { callOf, offeredBy, refuseUpgrade } from './upgrade.ts';
+import { AgreedUpgrades, callOf, offeredBy, refuseUpgrade } from './upgrade.ts';
 
 /** Serves callers that are no members: none of their requests reaches the handlers of members. */
 export interface GuestHandlers extends GuestChecks {
   /** Answers a request; undefined if there is no such call. `body` reads the body, of at most 16 KiB. */
-  call(request: GuestRequest, body: () => Promise<Buffer>): Promise<GuestReply | undefined>;
+  call(request: GuestRequest, body: () => Promise<Buffer>): Promise<Reply | undefined>;
   /** Decides on a request for a stream; undefined if there is no such stream. */
-  stream(request: GuestRequest): GuestReply | GuestStream | undefined;
+  stream(request: GuestRequest): Reply | GuestStream | undefined;
 }
 
 export interface GuestRequest {
@@ -24,12 +23,6 @@ export interface GuestRequest {
   readonly offered: ReadonlySet<string>;
 }
 
-export interface GuestReply {
-  readonly status: number;
-  readonly json: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
 /** Accepts a stream. A message of the guest has at most 64 KiB. */
 export interface GuestStream {
   readonly protocol: string;
@@ -39,7 +32,7 @@ export interface GuestStream {
 const bodyLimits = { bytesMax: 16 * 1024, deadlineMs: 5_000 };
 /** Maximum size of a message of a guest. */
 const frameBytesMax = 64 * 1024;
-const noHandler: GuestReply = { status: 404, json: { errors: [] } };
+const noHandler: Reply = { status: 404, errors: [] };
 
 /** Admits no guest. */
 export const noGuests: GuestHandlers = { standing: () => undefined, call: async () => undefined, stream: () => undefined };
@@ -59,7 +52,7 @@ export class GuestServer {
     const head = req.method === 'HEAD';
     try {
       const body = async (): Promise<Buffer> => readBody(req, res, bodyLimits);
-      sendReply(res, replyOf((await this.#handlers.call(requestOf(req, guest), body)) ?? noHandler), { head });
+      sendReply(res, (await this.#handlers.call(requestOf(req, guest), body)) ?? noHandler, { head });
     } catch (error) {
       sendFailure(res, error, { head, onFault: this.#onFault });
     }
@@ -68,7 +61,7 @@ export class GuestServer {
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, guest: Guest): void {
     const decision = this.#handlers.stream(requestOf(req, guest)) ?? noHandler;
     if ('status' in decision) {
-      refuseUpgrade(socket, replyOf(decision));
+      refuseUpgrade(socket, decision);
       return;
     }
     this.#upgrades.accept(req, { socket, head, protocol: decision.protocol }, decision.serve);
@@ -79,10 +72,4 @@ const requestOf = (req: IncomingMessage, { certificate }: Guest): GuestRequest =
   call: callOf(req),
   certificate,
   offered: offeredBy(req),
-});
-
-const replyOf = ({ status, json, headers }: GuestReply): Reply => ({
-  status,
-  json,
-  ...(headers !== undefined && { headers }),
 });
