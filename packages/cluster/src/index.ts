@@ -72,7 +72,8 @@ export {
   certificateHeader,
   Forwarder,
   forwardedByHeader,
+  LeadershipTransferred,
+  leadershipTransferredHeader,
   NoActiveNode,
   notExecutedHeader,
 } from './transport/forwarder.ts';
-export { LeadershipTransferred, leadershipTransferredHeader } from './transport/leadership-transferred.ts';

@@ -6,7 +6,7 @@ import { KnownNodes } from '../membership/known-nodes.ts';
 import { decodeMembership, type Member, type Membership } from '../membership/membership.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import type { Standbys } from '../standbys/standbys.ts';
-import { LeadershipTransferred } from '../transport/leadership-transferred.ts';
+import { LeadershipTransferred } from '../transport/forwarder.ts';
 import { demotion, findMember, promotion, refuseTooFewVoters, removal, type VoterContact, wasRemoved } from './member-changes.ts';
 
 export interface MemberOperationsOptions {

@@ -5,7 +5,6 @@ import { type ClientCertificate, clientCertificateText, type Span } from '@trans
 import type { NodeId, Term } from '@transitd/raft-core';
 import { type ServiceIndex, StoreError } from '@transitd/storage-fsm';
 import { ClusterCallError, type ClusterResponse, type ForwardingClient } from './cluster-client.ts';
-import { LeadershipTransferred, leadershipTransferredHeader } from './leadership-transferred.ts';
 
 /** No active node executed a forwarded request, and nothing was changed: the request may be decided again. */
 export class NoActiveNode extends StoreError {
@@ -13,6 +12,17 @@ export class NoActiveNode extends StoreError {
   readonly term: Term;
   constructor(term: Term) {
     super('not_leader', 'no active node answers');
+    this.term = term;
+  }
+}
+
+/** The called node gave up leadership because of this request and did nothing else for it: send the request to the next leader. */
+export class LeadershipTransferred extends Error {
+  override readonly name = 'LeadershipTransferred';
+  /** The term whose leader gave up leadership. */
+  readonly term: Term;
+  constructor(term: Term) {
+    super('leadership was transferred');
     this.term = term;
   }
 }
@@ -92,6 +102,8 @@ export const certificateHeader = 'x-transitd-certificate';
 export const forwardedByHeader = 'x-transitd-forwarded-by';
 /** Header of a refusal on the cluster port: the node is not the active one, or is transferring its leadership, and executed nothing. */
 export const notExecutedHeader = 'x-transitd-not-executed';
+/** Header that reports a leadership transfer on the cluster port. */
+export const leadershipTransferredHeader = 'x-transitd-handed-over';
 
 /**
  * Forwards whole requests to the active node. Sends no request twice: a failure after the first byte may have been processed is reported as

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { MemberOperations, type MemberOperationsOptions } from '../../src/maintenance/member-operations.ts';
 import type { MemberChange } from '../../src/membership/configuration-changes.ts';
 import { encodeMembership, type Member } from '../../src/membership/membership.ts';
-import { LeadershipTransferred } from '../../src/transport/leadership-transferred.ts';
+import { LeadershipTransferred } from '../../src/transport/forwarder.ts';
 
 const members = [1, 2, 3].map(
   (id): Member => ({
