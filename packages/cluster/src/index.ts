@@ -22,7 +22,7 @@ export { replaceFile } from './membership/replace-file.ts';
 
 // Joins: the joiner's side and the leader's side.
 
-export { JoinClient } from './join/join-client.ts';
+export { JoinClient, type JoinedCluster } from './join/join-client.ts';
 export { JoinDesk } from './join/join-desk.ts';
 export { sendByHttp } from './join/join-http.ts';
 export { isLeaderAddress, joinAnswerSchema, joinRequestSchema } from './join/join-messages.ts';

@@ -8,6 +8,7 @@ import {
   type SealTerms,
   type SealType,
 } from '@transitd/barrier';
+import type { NodeId } from '@transitd/raft-core';
 import { isPair } from '../membership/authority.ts';
 import { fingerprintOf, nameIn } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
@@ -36,23 +37,17 @@ export interface JoinClientOptions {
   readonly joiner: Joiner;
   /** The private key of `joiner.request`, PEM. */
   readonly key: string;
-  /** The cluster that this node belongs to, if known: the node joins no other cluster. */
-  readonly clusterId?: string;
   /** API addresses of members, tried in this order; any member forwards the exchange to the active node. */
   readonly leaders: readonly string[];
   readonly send: Send;
   readonly randomBytes: (count: number) => Buffer;
 }
 
-/** A leader's claims about its cluster, without proof so far. */
-export interface UnverifiedCluster {
+/** The cluster that a node has joined, and its id and identity there. */
+export interface JoinedCluster {
   readonly clusterId: string;
-  readonly terms: SealTerms;
-}
-
-/** The identity of a node that has joined. */
-export interface Joined extends NodeIdentity {
-  readonly clusterId: string;
+  readonly nodeId: NodeId;
+  readonly identity: NodeIdentity;
 }
 
 export const challengePath = '/v1/sys/storage/raft/bootstrap/challenge';
@@ -76,15 +71,15 @@ export class JoinClient {
   }
 
   /**
-   * Asks for the terms of the cluster's seal, for a node that may have to collect shares first.
+   * Asks for the terms of the cluster's seal, for a node that may have to collect shares first. They are without proof so far.
    * @param accepted - the types of seal that this node opens
-   * @throws ClusterError `leader_unavailable`, `leader_refused`, `leader_untrusted`, `foreign_cluster`, `join_seal`
+   * @throws ClusterError `leader_unavailable`, `leader_refused`, `leader_untrusted`, `join_seal`
    */
-  prepare(accepted: readonly SealType[] = ['shamir']): Promise<UnverifiedCluster> {
+  prepare(accepted: readonly SealType[] = ['shamir']): Promise<SealTerms> {
     return this.#firstOf(async (leader) => {
-      const { clusterId, terms } = (await this.#requestOffer(leader)).offer;
+      const { terms } = (await this.#requestOffer(leader)).offer;
       requireSealType(accepted, terms);
-      return { clusterId, terms };
+      return terms;
     });
   }
 
@@ -93,7 +88,7 @@ export class JoinClient {
    * @param prepared - the terms for which the shares were collected
    * @throws as `prepare`; ClusterError `seal_changed`: shares must be collected again; BarrierError `share_missing`: the shares were wiped
    */
-  complete(holder: SealKeyHolder, prepared?: SealTerms): Promise<Joined> {
+  complete(holder: SealKeyHolder, prepared?: SealTerms): Promise<JoinedCluster> {
     return this.#firstOf(async (leader) => {
       const opening = await this.#requestOffer(leader);
       if (prepared !== undefined && !isDeepStrictEqual(opening.offer.terms, prepared))
@@ -122,18 +117,12 @@ export class JoinClient {
   }
 
   async #requestOffer(leader: string): Promise<JoinOpening> {
-    const { joiner, send, randomBytes, clusterId } = this.#options;
+    const { joiner, send, randomBytes } = this.#options;
     const request = { ...joiner, nonce: randomBytes(32) };
-    const offer = decodeOffer(await send(leader, challengePath, encodeRequest(request)));
-    if (clusterId !== undefined && offer.clusterId !== clusterId)
-      throw new ClusterError(
-        'foreign_cluster',
-        `it belongs to the cluster ${offer.clusterId}, but this node belongs to the cluster ${clusterId}`,
-      );
-    return { request, offer };
+    return { request, offer: decodeOffer(await send(leader, challengePath, encodeRequest(request))) };
   }
 
-  async #answer(leader: string, opening: JoinOpening, holder: SealKeyHolder): Promise<Joined> {
+  async #answer(leader: string, opening: JoinOpening, holder: SealKeyHolder): Promise<JoinedCluster> {
     const { request, offer } = opening;
     const { terms, wrapped } = offer;
     const secret = await openJoinSecret(holder, { terms, exchanged: exchangedBefore(request, offer), wrapped });
@@ -146,8 +135,10 @@ export class JoinClient {
           'its proof is wrong: it does not hold the seal key, or its messages were changed on the way',
         );
       this.#checkWelcome(offer, welcome);
-      const { clusterId, authority } = offer;
-      return { clusterId, authority, key: this.#options.key, certificate: welcome.certificate, membersAtJoin: welcome.members };
+      const { joiner, key } = this.#options;
+      const { certificate, members: membersAtJoin } = welcome;
+      const identity = { key, certificate, authority: offer.authority, membersAtJoin };
+      return { clusterId: offer.clusterId, nodeId: joiner.id, identity };
     } finally {
       secret.fill(0);
     }

@@ -20,7 +20,6 @@ export type ClusterErrorCode =
   | 'leader_unavailable'
   | 'leader_refused'
   | 'leader_untrusted'
-  | 'foreign_cluster'
   | 'join_seal'
   | 'seal_changed';
 

@@ -30,7 +30,6 @@ export const clusterRefusalStatuses: Readonly<Record<ClusterRefusal['code'], Ref
   conflict: refusedForNow(503), // other changes kept winning the race
   disk_low: refused(503),
   fenced: refusedForNow(503),
-  foreign_cluster: refused(400),
   invalid_rotation_config: refused(400),
   invalid_seal_config: refused(400),
   invalid_share: refused(400),

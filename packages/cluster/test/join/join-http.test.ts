@@ -58,8 +58,8 @@ describe('a message of a join by HTTP', () => {
     const address = await serve(async (request: IncomingMessage, response: ServerResponse) => {
       response.end(JSON.stringify(await local('', request.url ?? '', JSON.parse(await readAll(request)))));
     });
-    const joined = await clientOf(await makeJoiner(), sendByHttp(), { leaders: [address] }).complete(seal);
-    expect(joined.membersAtJoin).to.have.lengthOf(2);
+    const { identity } = await clientOf(await makeJoiner(), sendByHttp(), { leaders: [address] }).complete(seal);
+    expect(identity.membersAtJoin).to.have.lengthOf(2);
   });
 
   const long = 'x'.repeat(1000);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Barrier, BarrierError, type SealConfig, type SealStatus, sealTypesOf } from '@transitd/barrier';
-import { ClusterError, JoinClient, makeRequest, type NodeIdentity, PendingJoin, sendByHttp } from '@transitd/cluster';
+import { ClusterError, JoinClient, type JoinedCluster, makeRequest, PendingJoin, sendByHttp } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { readNamedFile, reasonOf } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
@@ -17,13 +17,6 @@ export interface JoinTarget {
   readonly nonVoter?: boolean;
   /** Repeat a failed join until the node is a member. */
   readonly retry?: boolean;
-}
-
-/** The result of a join. */
-export interface JoinedNode {
-  readonly clusterId: string;
-  readonly nodeId: NodeId;
-  readonly identity: NodeIdentity;
 }
 
 /** Id and key of a node that asks to join. They stay the same until the node knows whether a leader has admitted it. */
@@ -57,7 +50,6 @@ type Proof = { readonly kind: 'key'; readonly seal: SealConfig } | { readonly ki
 /** One attempt to join one cluster. With a Shamir seal it needs the shares first; otherwise it can be completed at once. */
 export class Joining {
   readonly #client: JoinClient;
-  readonly #nodeId: NodeId;
   readonly #proof: Proof;
   readonly #abort: AbortController;
   /** Aborted when this attempt closes or the node stops. */
@@ -65,12 +57,10 @@ export class Joining {
 
   private constructor(
     client: JoinClient,
-    nodeId: NodeId,
     proof: Proof,
     { abort, ending }: { readonly abort: AbortController; readonly ending: AbortSignal },
   ) {
     this.#client = client;
-    this.#nodeId = nodeId;
     this.#proof = proof;
     this.#abort = abort;
     this.#ending = ending;
@@ -117,9 +107,9 @@ export class Joining {
     const send = sendByHttp({ signal: ending, ...(ca !== undefined && { ca }) });
     const client = new JoinClient({ joiner, key, leaders, send, randomBytes });
     const types = sealTypesOf(seal);
-    const terms = types.includes('shamir') ? (await client.prepare(types)).terms : undefined;
+    const terms = types.includes('shamir') ? await client.prepare(types) : undefined;
     const proof: Proof = terms?.type === 'shamir' ? { kind: 'shares', pending: new PendingJoin(terms) } : { kind: 'key', seal };
-    return new Joining(client, nodeId, proof, { abort, ending });
+    return new Joining(client, proof, { abort, ending });
   }
 
   /** Whether the join can be completed without shares. */
@@ -143,14 +133,11 @@ export class Joining {
   }
 
   /** Joins. If this fails, the shares are kept for another attempt. @throws ClusterError */
-  async complete(): Promise<JoinedNode> {
+  complete(): Promise<JoinedCluster> {
     const proof = this.#proof;
-    const joined =
-      proof.kind === 'key'
-        ? await this.#client.complete(proof.seal)
-        : await this.#client.complete(proof.pending.shares, proof.pending.terms);
-    const { clusterId, key, certificate, authority, membersAtJoin } = joined;
-    return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, membersAtJoin } };
+    return proof.kind === 'key'
+      ? this.#client.complete(proof.seal)
+      : this.#client.complete(proof.pending.shares, proof.pending.terms);
   }
 
   /**
