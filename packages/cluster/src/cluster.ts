@@ -1,7 +1,7 @@
 import type { Barrier } from '@transitd/barrier';
 import { RepeatingTask } from '@transitd/event-loop';
 import { reasonOf, StartError, systemClock } from '@transitd/process';
-import type { DriverStatus, NodeId } from '@transitd/raft-core';
+import type { DriverStatus } from '@transitd/raft-core';
 import { addressesMax, authoritiesMax, type PrimaryNodes } from '@transitd/replication';
 import { acceptsWrites, StoreError } from '@transitd/storage-fsm';
 import { ClusterPort } from './cluster-port.ts';
@@ -27,7 +27,7 @@ import type { NodeIdentity } from './membership/identity.ts';
 import type { Member } from './membership/membership.ts';
 import type { MembershipList } from './membership/membership-list.ts';
 import { MembershipListSync } from './membership/membership-list-sync.ts';
-import { askForReport, askForUsage, askToRecordUsage, confirmWithinMs, nodeCalls } from './node-calls.ts';
+import { confirmWithinMs, nodeCalls, type PeerCalls } from './node-calls.ts';
 import type { Peers } from './peers.ts';
 import type { ClusterHost, NodeRole, ReportSource } from './ports/cluster-host.ts';
 import type { Storage } from './ports/storage-port.ts';
@@ -63,6 +63,7 @@ export class Cluster implements Peers {
   readonly heartbeats: Heartbeats;
   readonly standbys: Standbys;
   readonly forwarder: Forwarder;
+  readonly calls: PeerCalls;
   /** Membership changes by an operator; they succeed only on the leader. */
   readonly operator: MemberOperations;
   readonly autopilot: Autopilot;
@@ -95,7 +96,7 @@ export class Cluster implements Peers {
     const { host, connections, storage, barrier, role, comparison } = options;
     const { config, log, events } = host;
     const { membershipList, peers } = connections;
-    const { client, transport, standbys } = peers;
+    const { client, calls, transport, standbys } = peers;
     const { driver } = storage;
     const { store } = barrier;
     const { nodeId, clusterId } = driver.status();
@@ -104,6 +105,7 @@ export class Cluster implements Peers {
     peers.useDriver(driver);
     this.membershipList = membershipList;
     this.standbys = standbys;
+    this.calls = calls;
     this.heartbeats = new Heartbeats(config.cluster_heartbeat_interval, performance.now(), events);
     this.#leader = new FollowedLeader(storage, this.heartbeats);
     const leader = this.#leader;
@@ -241,18 +243,6 @@ export class Cluster implements Peers {
     const { client } = connections.peers;
     const { status } = await client.post(active.id, restorePath, { json: authority, timeoutMs: confirmWithinMs });
     if (status !== 200) throw new StoreError('not_leader', `the active node did not accept the authority: status ${status}`);
-  }
-
-  reportOf(id: NodeId, timeoutMs: number): Promise<object> {
-    return askForReport(this.#options.connections.peers.client, id, timeoutMs);
-  }
-
-  usageOf(id: NodeId, question: object, timeoutMs: number): Promise<unknown> {
-    return askForUsage(this.#options.connections.peers.client, id, { question, timeoutMs });
-  }
-
-  recordUsage(id: NodeId, timeoutMs: number): Promise<void> {
-    return askToRecordUsage(this.#options.connections.peers.client, id, timeoutMs);
   }
 
   async close(): Promise<void> {

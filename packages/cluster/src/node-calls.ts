@@ -44,52 +44,51 @@ export const nodeCalls = (
   },
 });
 
-type Post = Pick<ClusterClient, 'post'>;
+/** Makes these calls. */
+export class PeerCalls {
+  readonly #client: Pick<ClusterClient, 'post' | 'request'>;
 
-/** Asks another node to confirm that it has applied `index`; returns its applied index. @throws ClusterCallError, Error if it refuses */
-export async function askToConfirm(
-  client: Post,
-  id: NodeId,
-  { index, timeoutMs }: { readonly index: LogIndex; readonly timeoutMs: number },
-): Promise<LogIndex> {
-  const { status, json } = await client.post(id, confirmPath, { json: { index }, timeoutMs });
-  if (status !== 200) throw new Error(`node ${id} did not confirm: status ${status}`);
-  return (json as { appliedIndex: LogIndex }).appliedIndex;
+  constructor(client: Pick<ClusterClient, 'post' | 'request'>) {
+    this.#client = client;
+  }
+
+  /** Asks another node to confirm that it has applied `index`; returns its applied index. @throws ClusterCallError, Error if it refuses */
+  async confirm(id: NodeId, index: LogIndex, timeoutMs: number): Promise<LogIndex> {
+    const { status, json } = await this.#client.post(id, confirmPath, { json: { index }, timeoutMs });
+    if (status !== 200) throw new Error(`node ${id} did not confirm: status ${status}`);
+    return (json as { appliedIndex: LogIndex }).appliedIndex;
+  }
+
+  /** Asks another node for its report on itself. @throws ClusterCallError, Error if the node refuses */
+  async report(id: NodeId, timeoutMs: number): Promise<object> {
+    const { status, json } = await this.#client.post(id, reportPath, { json: {}, timeoutMs });
+    if (status !== 200 || typeof json !== 'object' || json === null) throw new Error(`it answered with status ${status}`);
+    return json;
+  }
+
+  /**
+   * Asks another node for the uses of keys that it has counted; `unsupported` if its release does not count.
+   * @throws ClusterCallError, Error if the node refuses
+   */
+  async usage(id: NodeId, question: object, timeoutMs: number): Promise<unknown> {
+    const body = Buffer.from(JSON.stringify(question));
+    const headers = { 'Content-Type': 'application/json' };
+    const answer = await this.#client.request(id, { method: 'POST', path: usagePath, headers, body, timeoutMs });
+    const bytes = await bytesOf(answer.body, usageBytesMax);
+    if (answer.status === 404) return 'unsupported';
+    if (answer.status !== 200) throw new Error(`it answered with status ${answer.status}`);
+    return JSON.parse(bytes.toString('utf8'));
+  }
+
+  /** Asks the active node to record the uses of keys now. @throws ClusterCallError */
+  async recordUsage(id: NodeId, timeoutMs: number): Promise<void> {
+    await this.#client.post(id, recordUsagePath, { json: {}, timeoutMs });
+  }
 }
 
-/** Asks the same by a message on the Raft connection. @throws Error if the node does not answer */
+/** Asks a node to confirm by a message on the Raft connection, instead of a call. @throws Error if the node does not answer */
 export async function askByMessage(driver: Pick<Driver<unknown>, 'confirm'>, id: NodeId, index: LogIndex): Promise<LogIndex> {
   const outcome = await new Promise<ConfirmOutcome>((resolve) => driver.confirm(id, index, resolve));
   if (outcome.kind !== 'applied') throw new Error(`node ${id} did not confirm: ${outcome.reason}`);
   return outcome.index;
-}
-
-/** Asks another node for its report on itself. @throws ClusterCallError, Error if the node refuses */
-export async function askForReport(client: Post, id: NodeId, timeoutMs: number): Promise<object> {
-  const { status, json } = await client.post(id, reportPath, { json: {}, timeoutMs });
-  if (status !== 200 || typeof json !== 'object' || json === null) throw new Error(`it answered with status ${status}`);
-  return json;
-}
-
-/**
- * Asks another node for the uses of keys that it has counted; `unsupported` if its release does not count.
- * @throws ClusterCallError, Error if the node refuses
- */
-export async function askForUsage(
-  client: Pick<ClusterClient, 'request'>,
-  id: NodeId,
-  { question, timeoutMs }: { readonly question: object; readonly timeoutMs: number },
-): Promise<unknown> {
-  const body = Buffer.from(JSON.stringify(question));
-  const headers = { 'Content-Type': 'application/json' };
-  const answer = await client.request(id, { method: 'POST', path: usagePath, headers, body, timeoutMs });
-  const bytes = await bytesOf(answer.body, usageBytesMax);
-  if (answer.status === 404) return 'unsupported';
-  if (answer.status !== 200) throw new Error(`it answered with status ${answer.status}`);
-  return JSON.parse(bytes.toString('utf8'));
-}
-
-/** Asks the active node to record the uses of keys now. @throws ClusterCallError */
-export async function askToRecordUsage(client: Post, id: NodeId, timeoutMs: number): Promise<void> {
-  await client.post(id, recordUsagePath, { json: {}, timeoutMs });
 }

@@ -1,6 +1,7 @@
 import type { NodeId } from '@transitd/raft-core';
 import type { NodeIdentity } from './membership/identity.ts';
 import type { Member } from './membership/membership.ts';
+import type { PeerCalls } from './node-calls.ts';
 import type { Heartbeats } from './standbys/heartbeats.ts';
 import type { StandbyReport, Standbys } from './standbys/standbys.ts';
 import type { Forwarder } from './transport/forwarder.ts';
@@ -29,13 +30,6 @@ export interface Peers {
   readonly forwarder: Pick<Forwarder, 'forward'>;
   /** The time in the newest canary that this node has read. */
   readonly canaryUtcMs: number | undefined;
-  /** Asks another node for its report on itself. @throws ClusterCallError; Error */
-  reportOf(id: NodeId, timeoutMs: number): Promise<object>;
-  /**
-   * Asks another node for the uses of keys that it has counted; `unsupported` if its release does not count.
-   * @throws ClusterCallError; Error
-   */
-  usageOf(id: NodeId, question: object, timeoutMs: number): Promise<unknown>;
-  /** Asks the active node to record the uses of keys now. @throws ClusterCallError */
-  recordUsage(id: NodeId, timeoutMs: number): Promise<void>;
+  /** Asks other nodes for what they know of themselves. */
+  readonly calls: Pick<PeerCalls, 'report' | 'usage' | 'recordUsage'>;
 }

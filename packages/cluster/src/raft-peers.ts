@@ -4,7 +4,7 @@ import { systemClock } from '@transitd/process';
 import type { LogIndex, NodeId } from '@transitd/raft-core';
 import type { Exclusion } from './membership/exclusion.ts';
 import type { MembershipList } from './membership/membership-list.ts';
-import { askByMessage, askToConfirm, confirmWithinMs } from './node-calls.ts';
+import { askByMessage, confirmWithinMs, PeerCalls } from './node-calls.ts';
 import { PeerLog } from './peer-log.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import { Pauses } from './ports/pauses.ts';
@@ -20,6 +20,8 @@ export class RaftPeers {
   readonly transport: WebSocketTransport;
   /** For the cluster's own calls. */
   readonly client: ClusterClient;
+  /** Those that do not depend on Raft. */
+  readonly calls: PeerCalls;
   readonly standbys: Standbys;
   /** End when this node closes. */
   readonly pauses = new Pauses();
@@ -49,6 +51,7 @@ export class RaftPeers {
       observer: new PeerLog(host, membershipList, exclusion),
     });
     this.client = new ClusterClient(local);
+    this.calls = new PeerCalls(this.client);
     this.standbys = new Standbys({
       servesForMs: freshForIntervals * intervalMs,
       clock: systemClock,
@@ -76,7 +79,7 @@ export class RaftPeers {
   /** A node of release 0.1.0, and one without a connection now, is asked by a call. */
   #confirm(id: NodeId, index: LogIndex, timeoutMs: number): Promise<LogIndex> {
     if (this.#driver !== undefined && this.transport.carries('Confirm', id)) return askByMessage(this.#driver, id, index);
-    return askToConfirm(this.client, id, { index, timeoutMs });
+    return this.calls.confirm(id, index, timeoutMs);
   }
 
   close(): void {

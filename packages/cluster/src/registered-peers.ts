@@ -12,7 +12,7 @@ import { renewalDue } from './membership/certificate.ts';
 import type { NodeIdentity } from './membership/identity.ts';
 import { initialLevels } from './membership/member-levels.ts';
 import type { Member } from './membership/membership.ts';
-import { askForReport, askForUsage, askToConfirm, askToRecordUsage, confirmWithinMs, nodeCalls } from './node-calls.ts';
+import { confirmWithinMs, nodeCalls, PeerCalls } from './node-calls.ts';
 import type { Peers } from './peers.ts';
 import type { ClusterHost, NodeRole, ReportSource } from './ports/cluster-host.ts';
 import { Pauses } from './ports/pauses.ts';
@@ -57,6 +57,7 @@ export class RegisteredPeers implements Peers {
   readonly membershipList: RegisteredNodes;
   readonly forwarder: Forwarder;
   readonly heartbeats: Heartbeats;
+  readonly calls: PeerCalls;
   readonly standbys: Peers['standbys'];
   readonly canForward = true;
   readonly canaryUtcMs = undefined;
@@ -90,12 +91,13 @@ export class RegisteredPeers implements Peers {
       incarnation: { number: 1, nonce: randomBytes(16).toString('hex') },
       localAddress: localAddressFor(clusterListenAddress(config).host),
     });
+    this.calls = new PeerCalls(this.#client);
     const confirmations = new Confirmations({
       servesForMs: freshForIntervals * config.cluster_heartbeat_interval,
       clock: systemClock,
       self: nodeId,
       nodes: this.membershipList,
-      confirm: (id, index) => askToConfirm(this.#client, id, { index, timeoutMs: 2 * confirmWithinMs }),
+      confirm: (id, index) => this.calls.confirm(id, index, 2 * confirmWithinMs),
       pauses: this.#pauses,
     });
     // Nodes send each other no heartbeats, and so no reports.
@@ -144,18 +146,6 @@ export class RegisteredPeers implements Peers {
     return this.#exclusively(() => this.#move(reports)).catch((error: unknown) => {
       this.#logLimit.write('warn', 'cluster port', { reason: reasonOf(error) }, 'could not open the cluster port; retrying');
     });
-  }
-
-  reportOf(id: NodeId, timeoutMs: number): Promise<object> {
-    return askForReport(this.#client, id, timeoutMs);
-  }
-
-  usageOf(id: NodeId, question: object, timeoutMs: number): Promise<unknown> {
-    return askForUsage(this.#client, id, { question, timeoutMs });
-  }
-
-  recordUsage(id: NodeId, timeoutMs: number): Promise<void> {
-    return askToRecordUsage(this.#client, id, timeoutMs);
   }
 
   async close(): Promise<void> {

@@ -4,6 +4,8 @@ import { notActive } from './read-eligibility.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { unsentHeartbeats } from './status.ts';
 
+const refused = (): Promise<never> => Promise.reject(notActive());
+
 /** The peers of a node without `cluster_addr`, which no other node can reach: there are none. */
 export class NoPeers implements Peers {
   readonly membershipList = { members: [], member: () => undefined };
@@ -13,7 +15,8 @@ export class NoPeers implements Peers {
   readonly awaitedUntilMs = Number.NEGATIVE_INFINITY;
   readonly standbys = { confirmed: async () => undefined, report: () => undefined };
   readonly canForward = false;
-  readonly forwarder = { forward: () => Promise.reject(notActive()) };
+  readonly forwarder = { forward: refused };
+  readonly calls = { report: refused, usage: refused, recordUsage: refused };
   readonly canaryUtcMs = undefined;
 
   constructor(intervalMs: number, services: Pick<ServiceLoader, 'services'>) {
@@ -24,17 +27,5 @@ export class NoPeers implements Peers {
         return unsentHeartbeats(intervalMs, services.services?.sinceMs ?? 0);
       },
     };
-  }
-
-  reportOf(): Promise<never> {
-    return Promise.reject(notActive());
-  }
-
-  usageOf(): Promise<never> {
-    return Promise.reject(notActive());
-  }
-
-  recordUsage(): Promise<never> {
-    return Promise.reject(notActive());
   }
 }

@@ -6,7 +6,7 @@ import { ReportStreams } from './report-streams.ts';
 interface AskingMember {
   readonly reporter: Pick<NodeReporter, 'report'>;
   readonly engine: Storage | OutsideEngine;
-  readonly peers: Pick<Peers, 'membershipList' | 'reportOf'>;
+  readonly peers: Pick<Peers, 'calls' | 'membershipList'>;
 }
 
 type AskingHost = Pick<ReportingHost, 'config'> & { readonly api: { readonly url: string } };
@@ -61,7 +61,7 @@ export class ClusterReports {
     const { reporter, peers } = this.#member;
     if (id === ownId) return { report: await reporter.report() };
     try {
-      return { report: await peers.reportOf(id, reportMsMax) };
+      return { report: await peers.calls.report(id, reportMsMax) };
     } catch (error) {
       return { error: reasonOf(error).replaceAll(`node ${id}`, name) };
     }

@@ -76,7 +76,7 @@ interface UnsealedNode {
 
 interface CollectingMember {
   readonly engine: Storage | OutsideEngine;
-  readonly peers: Pick<Peers, 'activeMember' | 'membershipList' | 'recordUsage' | 'usageOf'>;
+  readonly peers: Pick<Peers, 'activeMember' | 'calls' | 'membershipList'>;
   readonly role: { readonly isActive: boolean };
   readonly services: { readonly services: UnsealedNode | undefined };
   readonly barrier: { readonly store: Store };
@@ -192,7 +192,7 @@ export class UsageCollector {
   async #askToRecord(msMax: number): Promise<boolean> {
     const { role, peers } = this.#member;
     const active = peers.activeMember;
-    const recorded = role.isActive ? this.record() : active && peers.recordUsage(active.id, msMax);
+    const recorded = role.isActive ? this.record() : active && peers.calls.recordUsage(active.id, msMax);
     if (recorded === undefined) return false;
     await Promise.race([recorded, pause(msMax, undefined, { ref: false })]);
     return true;
@@ -293,7 +293,7 @@ export class UsageCollector {
       own(),
       ...others.map(async ({ id, name }): Promise<NodeAnswer> => {
         try {
-          const answer = await peers.usageOf(id, question(name), answerMsMax);
+          const answer = await peers.calls.usage(id, question(name), answerMsMax);
           return { name, answer: answer === 'unsupported' ? answer : usageReport.parse(answer) };
         } catch {
           return { name, answer: 'silent' };

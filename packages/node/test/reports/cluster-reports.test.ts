@@ -14,9 +14,11 @@ function reportsOf(answers: Readonly<Record<number, () => Promise<object>>>) {
     reporter: { report: async () => ({ own: true }) },
     peers: {
       membershipList: { members },
-      reportOf: (id: number, timeoutMs: number) => {
-        calls.push({ id, timeoutMs });
-        return answers[id]?.() ?? Promise.reject(new Error('unknown'));
+      calls: {
+        report: (id: number, timeoutMs: number) => {
+          calls.push({ id, timeoutMs });
+          return answers[id]?.() ?? Promise.reject(new Error('unknown'));
+        },
       },
     },
     engine: {

@@ -39,7 +39,7 @@ function collecting({ bytes, damaged }: { readonly bytes: number; readonly damag
     peers: {
       membershipList: { members: [] },
       activeMember: undefined as { readonly id: number } | undefined,
-      recordUsage: async (_id: number, _msMax: number): Promise<void> => {},
+      calls: { recordUsage: async (_id: number, _msMax: number): Promise<void> => {} },
     },
     role: { isActive: true },
     services: { services: { mounts: { engineOf: () => engine } } as object | undefined },
@@ -125,7 +125,7 @@ describe('the recording of uses', () => {
     ledger.end();
     member.role.isActive = false;
     let asked = 0;
-    member.peers.recordUsage = async () => {
+    member.peers.calls.recordUsage = async () => {
       asked += 1;
       if (asked === 1) throw new Error('no connection');
       member.role.isActive = true; // as the other node, which is active
@@ -177,7 +177,7 @@ describe('the recording of uses', () => {
     member.role.isActive = false;
     use('key');
     const allowedMs: number[] = [];
-    member.peers.recordUsage = (_id: number, msMax: number) => {
+    member.peers.calls.recordUsage = (_id: number, msMax: number) => {
       allowedMs.push(msMax);
       clock.now += msMax;
       return new Promise<never>(() => undefined);
@@ -214,7 +214,7 @@ describe('the recording of uses', () => {
     const { collector, ledger, member } = collecting({ bytes: 10 });
     let asked = 0;
     member.role.isActive = false;
-    member.peers.recordUsage = async () => {
+    member.peers.calls.recordUsage = async () => {
       asked += 1;
       if (asked === 1) throw new Error('unreachable');
       await ledger.report({ kind: 'next', process: (await ledger.report({ kind: 'key', id: '' })).process, merged: 0 });
