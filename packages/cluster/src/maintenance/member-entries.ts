@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import type { ClusterAuthority } from '../membership/authority.ts';
@@ -53,11 +54,8 @@ export async function updateMemberEntries(
 export function withMember(membership: Membership, member: Member): Membership {
   const others = membership.members.filter(({ id }) => id !== member.id);
   const present = membership.members.find(({ id }) => id === member.id);
-  const same = present !== undefined && JSON.stringify(sorted(present)) === JSON.stringify(sorted(member));
-  return same ? membership : { ...membership, members: [...others, member] };
+  return isDeepStrictEqual(present, member) ? membership : { ...membership, members: [...others, member] };
 }
-
-const sorted = (member: Member): object => Object.fromEntries(Object.entries(member).sort());
 
 /** Returns the change of the membership; undefined if there is none. */
 export const changed = (before: Membership, after: Membership): { membership: Membership } | undefined =>

@@ -167,11 +167,11 @@ export const severalNamed = (members: readonly Member[]): string =>
 
 /** Adds a newly signed certificate to a member's entry, before the member gets it. Replaces an earlier one that the member never used. */
 export const certificateSigned = (membership: Membership, node: NodeId, fingerprint: string): Membership =>
-  withMember(membership, node, (one) => (one.certificate === fingerprint ? one : { ...one, nextCertificate: fingerprint }));
+  withEntry(membership, node, (one) => (one.certificate === fingerprint ? one : { ...one, nextCertificate: fingerprint }));
 
 /** Drops the former certificate of a member that has used its renewed one. Returns the same membership when there is nothing to change. */
 export const certificateShown = (membership: Membership, node: NodeId, fingerprint: string): Membership =>
-  withMember(membership, node, (one) => {
+  withEntry(membership, node, (one) => {
     if (one.nextCertificate !== fingerprint) return one;
     const { nextCertificate: _, ...rest } = one;
     return { ...rest, certificate: fingerprint };
@@ -189,7 +189,7 @@ export function memberRemoved(membership: Membership, node: NodeId): Membership 
   };
 }
 
-function withMember(membership: Membership, node: NodeId, change: (one: Member) => Member): Membership {
+function withEntry(membership: Membership, node: NodeId, change: (one: Member) => Member): Membership {
   const members = membership.members.map((one) => (one.id === node ? change(one) : one));
   return members.every((one, i) => one === membership.members[i]) ? membership : { ...membership, members };
 }
