@@ -533,7 +533,7 @@ export class TransitEngine {
       const key = await this.#keys.key(name);
       // A restore of the cluster that is applied after this question conflicts, because it replaces the record that was read before.
       if (!isDue('trims', key, place) || !mayDestroy()) return undefined;
-      const { record, transaction } = trimAged(this.#paths, key, { dueMs: this.#clock.dueMs(), utcMs: this.#clock.utcMs() });
+      const { record, transaction } = trimAged(this.#paths, key, this.#clock.dueMs());
       const isWritten = transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined;
       return isWritten ? record.minAvailableVersion : undefined;
     });

@@ -272,10 +272,9 @@ export function trimKey(paths: Paths, key: StoredKey, minAvailableVersion: numbe
 /**
  * Deletes the versions that have been below the minimum for as long as `trim_after` says.
  * @param dueMs - the time by the earlier clock
- * @param utcMs - as in {@link aged}
  */
-export function trimAged(paths: Paths, key: StoredKey, { dueMs, utcMs }: { dueMs: number; utcMs: number }): KeyChange {
-  const record = aged(key.record, utcMs);
+export function trimAged(paths: Paths, key: StoredKey, dueMs: number): KeyChange {
+  const { record } = key;
   return trimmed(paths, key, record, trimmedAt(record, dueMs) ?? record.minAvailableVersion);
 }
 

@@ -287,6 +287,31 @@ describe('trim_after', () => {
     expect(await engine.trimDue(10, always)).to.deep.equal({ done: 1, failed: [] });
   });
 
+  it('deletes what both clocks call due, although one clock calls more due', async () => {
+    const store = memoryStore();
+    const now = { utcMs: startMs + 10 * hourMs, dueMs: startMs };
+    const engine = new TransitEngine({
+      store,
+      mountId,
+      clock: clockOf(
+        () => now.utcMs,
+        () => now.dueMs,
+      ),
+    });
+    const wait = (ms: number): void => {
+      now.utcMs += ms;
+      now.dueMs += ms;
+    };
+    await engine.createKey('k', {});
+    await engine.configureKey('k', { keepDecryptionVersions: 1, trimAfterS: hourS });
+    await engine.rotateKey('k');
+    wait(9 * hourMs);
+    await engine.rotateKey('k');
+    wait(2 * hourMs);
+    expect(await engine.trimDue(10, always)).to.deep.equal({ done: 1, failed: [] });
+    expect((await engine.readKey('k')).minAvailableVersion).to.equal(2);
+  });
+
   it('is carried out once when several nodes try, and not while nothing may be destroyed', async () => {
     const store = memoryStore();
     const nodes = [newEngine({ store }), newEngine({ store }), newEngine({ store })];
