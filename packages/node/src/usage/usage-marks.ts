@@ -39,7 +39,7 @@ const emptyMarks = ({ clusterId, restoredBy }: MarksOrigin): UsageMarks => ({
   nodes: {},
 });
 
-/** Most nodes of which the newest batch is remembered: the current members and those that were members last. */
+/** Most nodes of which the newest batch is remembered; of more, those that ended first are forgotten. */
 const nodesMax = 64;
 
 /** How long a node may be away from the members and return with its uses, in milliseconds: on etcd, connections may be lost. */
@@ -122,12 +122,14 @@ export function mergedAnswers(
       lost = `${name} left, and its last process did not end regularly`;
     }
   }
+  const ended = [...nodes].filter(([name, node]) => node.ended && !members.has(name));
+  for (const [name] of ended.slice(0, Math.max(nodes.size - nodesMax, 0))) nodes.delete(name);
   const begun = isComplete ? nowMs : undefined;
   const sinceMs = lost === undefined ? (marks.sinceMs ?? begun) : begun;
   return {
     marks: {
       ...emptyMarks(origin),
-      nodes: Object.fromEntries([...nodes].slice(-nodesMax)),
+      nodes: Object.fromEntries(nodes),
       ...(sinceMs !== undefined && { sinceMs }),
     },
     uses,

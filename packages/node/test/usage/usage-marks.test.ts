@@ -225,6 +225,17 @@ describe('the time since which uses are counted', () => {
     expect(mergedAnswers(left.marks, silent.slice(0, 1), { ...origin, nowMs: 700_000 }).marks.sinceMs).to.equal(700_000);
   });
 
+  it('stays while many nodes come and end, although one member reports nothing new all the time', () => {
+    const idle: NodeAnswer = { name: 'n1', answer: report({ merged: 3 }) };
+    let marks = counting;
+    for (let i = 0; i < 100; i++) {
+      const other: NodeAnswer = { name: `pod-${i}`, answer: report({ process: `p${i}`, isLast: true }) };
+      marks = mergedAnswers(marks, [idle, other], { ...origin, nowMs: nowMs + i }).marks;
+    }
+    const { marks: after, lost } = mergedAnswers(marks, [idle], { ...origin, nowMs: 10_000 });
+    expect([after.sinceMs, lost, Object.keys(after.nodes).length]).to.deep.equal([5, undefined, 64]);
+  });
+
   it('names the nodes whose uses are missing', () => {
     const answers: NodeAnswer[] = [
       { name: 'n1', answer: report() },
