@@ -9,7 +9,7 @@ import {
   RequestError,
   readBody,
 } from '@transitd/http';
-import type { GuardedOperation } from '../operation/operation.ts';
+import type { Call, GuardedOperation, Operation } from '../operation/operation.ts';
 import type { PipelineOptions, RoutedRequest } from './request.ts';
 
 /** Largest body read without a valid token, in bytes: enough to report malformed JSON. */
@@ -73,9 +73,7 @@ export class RequestBodies {
 }
 
 /**
- * Returns the members of the body, or of the query for GET and LIST. A DELETE takes its conditions from the query too. A condition that is
- * misspelled or misplaced must not let the change pass, so beside them no other member is taken there, nor in the body of the DELETE. Any
- * other query must have no member that belongs into the body.
+ * Returns the members of the body, or of the query for GET and LIST. Those of a DELETE with conditions include the members of its query.
  * @throws RequestError
  */
 export function bodyOf(
@@ -84,20 +82,30 @@ export function bodyOf(
 ): Body | Promise<Body> {
   if (verb === 'GET' || verb === 'LIST') return queryBody(path.query);
   const body = bytes === undefined ? emptyBody : parseBody(bytes, req.headers['content-type']);
+  if (verb !== 'DELETE' || path.query.size === 0 || !isConditional(operation)) return body;
+  const withQuery = (members: Body): Body => Object.assign(Object.create(null), members, queryBody(path.query));
+  return body instanceof Promise ? body.then(withQuery) : withQuery(body);
+}
+
+const isConditional = ({ takes = {} }: Operation): boolean => Object.values(takes).some(({ condition }) => condition);
+
+/**
+ * Refuses parameters in the wrong place. A condition that is misspelled or misplaced must not let the change pass, so beside conditions no
+ * other member is taken in the query of a DELETE, nor in its body. Any other query must have no member that belongs into the body.
+ *
+ * Call it only for callers with the rights, because the refusal shows that the path exists.
+ * @throws RequestError
+ */
+export function checkPlaces(operation: Operation, { verb, query, body }: Pick<Call, 'verb' | 'query' | 'body'>): void {
+  if (verb === 'GET' || verb === 'LIST') return;
   const { takes = {} } = operation;
   const isTaken = (name: string): boolean => Object.hasOwn(takes, name);
-  const isConditional = Object.values(takes).some(({ condition }) => condition);
-  const asked = path.query.size === 0 ? emptyBody : queryBody(path.query);
-  for (const name of Object.keys(asked)) {
-    const isAllowed = isConditional ? verb === 'DELETE' && isTaken(name) && takes[name]?.condition : !isTaken(name);
+  const hasConditions = isConditional(operation);
+  for (const name of query.size === 0 ? [] : Object.keys(queryBody(query))) {
+    const isAllowed = hasConditions ? verb === 'DELETE' && isTaken(name) && takes[name]?.condition : !isTaken(name);
     if (!isAllowed) throw refusedParameter('query');
   }
-  if (!isConditional || verb !== 'DELETE') return body;
-  const withQuery = (members: Body): Body => {
-    if (!Object.keys(members).every(isTaken)) throw refusedParameter('body');
-    return { ...members, ...asked };
-  };
-  return body instanceof Promise ? body.then(withQuery) : withQuery(body);
+  if (hasConditions && verb === 'DELETE' && !Object.keys(body).every(isTaken)) throw refusedParameter('body');
 }
 
 const refusedParameter = (place: string): RequestError =>

@@ -6,7 +6,7 @@ import { release } from '@transitd/process';
 import type { GuardedOperation } from '../operation/operation.ts';
 import { isOrdinary } from '../operation/rights.ts';
 import { exchangeOf } from './audit-recording.ts';
-import { RequestBodies } from './body-reading.ts';
+import { checkPlaces, RequestBodies } from './body-reading.ts';
 import { addressOf, certificateOf } from './caller-address.ts';
 import type { Limits } from './limits.ts';
 import { errorReply, isRefusal } from './refusals.ts';
@@ -134,6 +134,7 @@ export class GatewayPipeline {
     const rightsHold = (): boolean =>
       isCurrent(this.#options.look(), request) && tokens.epoch === epoch && mounts.engines === engines;
     const { principal, granted } = await authorize(request, call);
+    checkPlaces(operation, granted);
     const reply = await operation.inGateway({ services, principal, token }, granted);
     if (reply.status >= 300 || isStreamed(reply) || reply.issued !== undefined || !rightsHold()) return undefined;
     if (exchange === undefined) return reply;

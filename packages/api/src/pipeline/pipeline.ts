@@ -5,7 +5,7 @@ import { callerGroup, release, type Span } from '@transitd/process';
 import { InvariantViolation } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { type GuardedOperation, type OpenOperation, whereOf } from '../operation/operation.ts';
-import { bodyOf, RequestBodies } from './body-reading.ts';
+import { bodyOf, checkPlaces, RequestBodies } from './body-reading.ts';
 import { failureReply, withAllowance } from './failure.ts';
 import { Forwarding, leadershipTransferred, retriesMax } from './forwarding.ts';
 import { operationTokenOf, runByOperationToken } from './operation-token.ts';
@@ -136,7 +136,11 @@ export class Pipeline {
     exchange?.setCaller(token);
     await exchange?.begin(body);
     try {
-      return replied(await runByOperationToken(node, allowed, stages.callWith(request, body), token));
+      const run: typeof allowed.run = (on, call) => {
+        checkPlaces(operation, call);
+        return allowed.run(on, call);
+      };
+      return replied(await runByOperationToken(node, { ...allowed, run }, stages.callWith(request, body), token));
     } catch (error) {
       return outcomeOf(error, { changes: allowed.use === 'changes' });
     }
@@ -212,7 +216,9 @@ export class Pipeline {
     await exchange?.begin(body);
     // The state of the node may have changed while the body was read. A request that began while the node was sealed would not be audited.
     if (where !== 'here' && node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
-    const reply = await operation.run(node, stages.callWith(request, body), token);
+    const call = stages.callWith(request, body);
+    checkPlaces(operation, call);
+    const reply = await operation.run(node, call, token);
     if (services === undefined || wrapTtlS === 0 || operation.wraps !== true) return replied(reply);
     return replied(await stages.wrapped(services, reply, { path: canonical, wrapTtlS, owner: callerGroup(address) }));
   }

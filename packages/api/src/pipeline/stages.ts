@@ -34,7 +34,7 @@ import { decide, foreignUse, grantingRules, isDenial } from '../operation/rights
 import { takesNothingAway } from '../operation/takes-nothing-away.ts';
 import { wrapReply } from '../operation/wrap-info.ts';
 import { exchangeOf } from './audit-recording.ts';
-import { bodyOf, ignoreTooLarge, type RequestBodies } from './body-reading.ts';
+import { bodyOf, checkPlaces, ignoreTooLarge, type RequestBodies } from './body-reading.ts';
 import { addressOf, certificateOf } from './caller-address.ts';
 import { leadershipTransferred } from './forwarding.ts';
 import type { Limits } from './limits.ts';
@@ -314,6 +314,7 @@ export async function execute(
   if (node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
   if (exchange !== undefined && source === 'active' && !(await stillLeads(node.eligibility)))
     throw new StoreError('not_leader', 'this node is not the active one'); // no NotActive: the token has lost a use
+  checkPlaces(operation, granted);
   const reply = await operation.run({ node, services, principal, token }, granted);
   return wrapTtlS === 0 ? reply : wrapped(services, reply, { path: canonical, wrapTtlS, owner: ownerOf(principal) });
 }
