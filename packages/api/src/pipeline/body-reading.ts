@@ -3,6 +3,7 @@ import {
   announcesBody,
   type Body,
   type BodyCaller,
+  type FieldSchema,
   mayNeedMemory,
   parseBody,
   queryBody,
@@ -89,6 +90,10 @@ export function bodyOf(
 
 const isConditional = ({ takes = {} }: Operation): boolean => Object.values(takes).some(({ condition }) => condition);
 
+/** Returns the fields of an operation, for all auth method types. */
+const fieldsOf = ({ takes = {}, byType }: Operation): FieldSchema =>
+  byType === undefined ? takes : Object.assign({}, takes, ...Object.values(byType).map((each) => each.takes));
+
 /**
  * Refuses parameters in the wrong place. A condition that is misspelled or misplaced must not let the change pass, so beside conditions no
  * other member is taken in the query of a DELETE, nor in its body. Any other query must have no member that belongs into the body.
@@ -97,11 +102,11 @@ const isConditional = ({ takes = {} }: Operation): boolean => Object.values(take
  * @throws RequestError
  */
 export function checkPlaces(operation: Operation, { verb, query, body }: Pick<Call, 'verb' | 'query' | 'body'>): void {
-  if (verb === 'GET' || verb === 'LIST') return;
-  const { takes = {} } = operation;
-  const isTaken = (name: string): boolean => Object.hasOwn(takes, name);
+  if (verb === 'GET' || verb === 'LIST' || (verb === 'POST' && query.size === 0)) return;
   const hasConditions = isConditional(operation);
-  for (const name of query.size === 0 ? [] : Object.keys(queryBody(query))) {
+  const takes = fieldsOf(operation);
+  const isTaken = (name: string): boolean => Object.hasOwn(takes, name);
+  for (const name of Object.keys(queryBody(query))) {
     const isAllowed = hasConditions ? verb === 'DELETE' && isTaken(name) && takes[name]?.condition : !isTaken(name);
     if (!isAllowed) throw refusedParameter('query');
   }

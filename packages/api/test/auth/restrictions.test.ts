@@ -69,6 +69,18 @@ describe('a restriction under a name of the peers', () => {
       expect((await at.ask(`GET ${path.replace('/password', '')}`)).status).to.equal(404);
     });
 
+  it('is refused, not ignored, in the query', async () => {
+    for (const path of ['auth/token/roles/r', 'auth/userpass/users/u', 'auth/approle/role/r', 'auth/approle/role/r/policies']) {
+      const answer = await at.ask(`POST ${path}?token_bound_cidrs=10.0.0.0/8&policies=p`, { body: { password: 'x' } });
+      expect([answer.status, answer.text].join(' ')).to.match(
+        /^400 .*the query has a parameter that this operation does not take/,
+      );
+    }
+    expect((await at.ask('GET auth/userpass/users/u')).status).to.equal(404);
+    const login = await at.ask('POST auth/userpass/login/u?password=x', { token: null, body: {} });
+    expect(login.text).to.match(/the query has a parameter/);
+  });
+
   it('may be sent if it is off', async () => {
     const body = { password: 'x', password_hash: '', token_strictly_bind_ip: false };
     expect((await at.ask('POST auth/userpass/users/u', { body })).status).to.equal(204);
