@@ -10,6 +10,7 @@ import {
   type ParameterRefusal,
   refusedItem,
   refusedParameter,
+  rulesAbout,
 } from './parameters.ts';
 import type { PathRule, Policy, Rule } from './policy.ts';
 
@@ -338,8 +339,10 @@ export function denialOf(acl: Acl, { capability, path, parameters, reading, wrap
   if (capability === 'sudo') return undefined;
   const bound = wrapTtlS === undefined ? undefined : missedBound(rule, wrapTtlS);
   if (bound !== undefined) return { constraint: bound, rule };
-  if (parameters === undefined || capability === 'list' || capability === 'delete') return undefined;
-  const refused = refusedParameter(rule.parameters, parameters, reading);
+  if (parameters === undefined || capability === 'list') return undefined;
+  // As in the peers, a deletion has no parameters: a rule that also grants changes speaks of theirs. Only its conditions are ours.
+  const rules = capability === 'delete' ? rulesAbout(rule.parameters, reading?.conditions) : rule.parameters;
+  const refused = refusedParameter(rules, parameters, reading);
   return refused && { ...refused, rule };
 }
 

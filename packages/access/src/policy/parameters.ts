@@ -35,6 +35,17 @@ export interface ParameterReading {
   readonly meanings?: ReadonlyMap<string, Meaning> | undefined;
   /** The same for parameters in the objects of `inner`. */
   readonly innerMeanings?: ReadonlyMap<string, Meaning> | undefined;
+  /** Parameters on which it depends whether a change takes place. */
+  readonly conditions?: ReadonlySet<string> | undefined;
+}
+
+/** Returns the rules about these parameters alone. */
+export function rulesAbout(
+  { required, allowed, denied }: ParameterRules,
+  names: ReadonlySet<string> = new Set(),
+): ParameterRules {
+  const about = (lists: ParameterLists): ParameterLists => new Map([...lists].filter(([name]) => names.has(name)));
+  return { required: required.filter((name) => names.has(name)), allowed: about(allowed), denied: about(denied) };
 }
 
 /** Returns whether the rules restrict nothing. */

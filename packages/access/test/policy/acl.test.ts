@@ -214,6 +214,28 @@ describe('the parameters of a rule', () => {
     ).to.deep.equal([false, false, false, true, true]);
   });
 
+  it('are checked on delete if they are about a condition of the operation', () => {
+    const reading = { conditions: new Set(['if']) };
+    const deletes = (text: string, parameters: object): boolean =>
+      permits(rule(text), {
+        capability: 'delete',
+        path: 'p',
+        parameters: Object.assign(Object.create(null), parameters),
+        reading,
+      });
+    for (const [text, parameters, grants] of [
+      ['required_parameters = ["if"]', {}, false],
+      ['required_parameters = ["if"]', { if: '30d' }, true],
+      ['required_parameters = ["type"]', {}, true],
+      ['allowed_parameters = { if = ["30d"] }', { if: '1s' }, false],
+      ['allowed_parameters = { if = ["30d"] }', { if: '30d' }, true],
+      ['allowed_parameters = { type = [] }', { if: '1s' }, true],
+      ['denied_parameters = { if = ["1s"] }', { if: '1s' }, false],
+      ['denied_parameters = { "*" = [] }', { if: '1s' }, true],
+    ] as const)
+      expect(deletes(text, parameters), `${text} ${JSON.stringify(parameters)}`).to.equal(grants);
+  });
+
   it('merge over policies: lists add up, any value wins, the smaller bound wins', () => {
     const one = parsePolicy(
       'path "p" { capabilities = ["update"] allowed_parameters = { a = ["x"] b = ["x"] } required_parameters = ["a"] }',

@@ -2,7 +2,7 @@ import type { Meaning, ParameterReading, ParameterValue } from '@transitd/access
 import { type Field, type FieldSchema, textCharsMax, textsMax } from '@transitd/http';
 import type { Call, Operation } from './operation.ts';
 
-type Reading = Required<Pick<ParameterReading, 'otherNames' | 'inner' | 'split' | 'meanings' | 'innerMeanings'>>;
+type Reading = Required<Pick<ParameterReading, 'otherNames' | 'inner' | 'split' | 'meanings' | 'innerMeanings' | 'conditions'>>;
 
 const readings = new WeakMap<Operation, Reading>();
 
@@ -24,10 +24,12 @@ function declared({ takes, byType = {} }: Operation): Reading {
   const meanings = new Map<string, Meaning>();
   const innerMeanings = new Map<string, Meaning>();
   const split = new Set<string>();
+  const conditions = new Set<string>();
   for (const schema of schemas) {
     for (const [name, field] of Object.entries(schema)) {
       const { aliasOf = name, kind } = field;
       if (kind === 'strings') split.add(name);
+      if (field.condition) conditions.add(name);
       meanings.set(name, meaningOf(field));
       const group = otherNames.get(aliasOf) ?? new Set([aliasOf]);
       otherNames.set(aliasOf, group.add(name));
@@ -44,7 +46,7 @@ function declared({ takes, byType = {} }: Operation): Reading {
   const others = [...otherNames]
     .map(([name, group]) => [name, [...group].filter((other) => other !== name)] as const)
     .filter(([, names]) => names.length > 0);
-  return { otherNames: new Map(others), inner, split, meanings, innerMeanings };
+  return { otherNames: new Map(others), inner, split, meanings, innerMeanings, conditions };
 }
 
 /** Returns what the conversion of a field makes of its values: an empty or omitted value may be the default, and a TTL `system` is 0. */

@@ -257,6 +257,24 @@ describe('the uses of keys', () => {
       expect(await keyOf('e7')).to.deep.equal(before);
     });
 
+    it('are demanded by a policy', async () => {
+      await used('e8');
+      const required = 'required_parameters = ["unless_used_within"]';
+      const policy = `path "transit/keys/+" { capabilities = ["delete"] ${required} }
+        path "transit/keys/+/schedule-deletion" { capabilities = ["update"] ${required} }`;
+      await ask('POST', 'sys/policies/acl/careful', { policy });
+      const { auth } = (await ask('POST', 'auth/token/create', { policies: ['careful'] })).body;
+      const as = { 'X-Service-Token': auth.client_token };
+      const schedule = 'transit/keys/e8/schedule-deletion';
+      for (const [verb, path, body] of [
+        ['DELETE', 'transit/keys/e8', undefined],
+        ['POST', schedule, { after: '7d' }],
+      ] as const)
+        expect((await ask(verb, path, body, as)).status, path).to.equal(403);
+      expectRefused(await ask('DELETE', 'transit/keys/e8?unless_used_within=30d', undefined, as), /version 1/);
+      expectRefused(await ask('POST', schedule, { after: '7d', unless_used_within: '30d' }, as), /version 1/);
+    });
+
     it('show what holds for every field: a query that would be ignored is refused', async () => {
       await ask('POST', 'transit/keys/derived', { derived: true });
       const { status, body } = await ask('POST', 'transit/encrypt/derived?context=YQ%3D%3D', { plaintext, context: 'Yg==' });
