@@ -38,6 +38,10 @@ export class PrimarySession {
   #heardMs: number;
   #sentMs = Number.NEGATIVE_INFINITY;
   #isGreeted = false;
+  /** That the secondary follows is being committed, or was. */
+  #isRegistering = false;
+  /** When the secondary first reported a position of this history. */
+  #positionedMs: number | undefined;
   /** The feature level of the secondary when it connected; it never falls. */
   #secondaryLevel: FeatureLevel | undefined;
   #sender: Sender | undefined;
@@ -161,6 +165,10 @@ export class PrimarySession {
       if (this.#checkpoint !== undefined && own.index >= this.#checkpoint) this.#checkpoint = undefined;
       if (echoMs !== undefined) cluster.answered(secondary, echoMs, own);
       cluster.acknowledged();
+      this.#positionedMs ??= this.#parts.clock.nowMs();
+      // Most secondaries are sealed by their first state, and say hello again: until then the fence must not wait for them.
+      if (!this.#isRegistering && echoMs !== undefined && echoMs > this.#positionedMs)
+        this.#welcome().catch((error: unknown) => this.#end({ why: 'failed', error }));
     }
     this.progress();
   }
@@ -179,9 +187,10 @@ export class PrimarySession {
       return state && { state, answer: answerHello(hello, facts) };
     };
     let decision = decided();
-    // Without a state it cannot be promoted, and the fence does not wait for it: it says hello again once it has one.
+    // Without a state it cannot be promoted, and the fence does not wait for it: it says hello again once it has one, or goes on here.
     const canBePromoted = hello.cursor !== undefined;
     if (canBePromoted && (decision?.answer.kind === 'resume' || decision?.answer.kind === 'resynchronize')) {
+      this.#isRegistering = true;
       await registered();
       if (this.#hasEnded) return;
       decision = decided();
@@ -206,6 +215,14 @@ export class PrimarySession {
       this.#sender = new Sender(cluster.outcomes, { from: answer.from.index, epoch, limits: this.#parts.limits });
       this.progress();
     } else await this.#sendState();
+  }
+
+  /** Welcomes a secondary that goes on with its first state, because it had the keys of that already: it was in the set before. */
+  async #welcome(): Promise<void> {
+    this.#isRegistering = true;
+    await this.#parts.registered();
+    const state = this.#parts.cluster.state();
+    if (state !== undefined) this.#send({ kind: 'welcome', epochs: state.epochs });
   }
 
   async #sendState(): Promise<void> {

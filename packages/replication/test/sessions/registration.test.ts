@@ -46,6 +46,23 @@ describe('the registration of a secondary', () => {
     expect(primary.registrations).to.deep.equal(['east']);
   });
 
+  it('of one that goes on with its first state follows once it answers a heartbeat that was sent after that', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    link.primary.tick();
+    await link.until(() => link.seen.includes('>heartbeat'));
+    expect([primary.registrations, secondary.countings], 'it may be about to be sealed').to.deep.equal([[], 0]);
+    link.nowMs += 250;
+    link.primary.tick();
+    await link.until(() => secondary.countings > 0);
+    expect(primary.registrations).to.deep.equal(['east']);
+    primary.write('transit/later', 'value');
+    link.primary.progress();
+    await link.until(inSync(primary, secondary));
+    expect(link.ends).to.deep.equal({});
+  });
+
   it('ends the connection without an answer when it is refused', async () => {
     const [primary, secondary] = [filled(1), followed()];
     const error = new Error('revoked');

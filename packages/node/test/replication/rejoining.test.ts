@@ -1,0 +1,45 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { acknowledgeMsMin } from '@transitd/replication';
+import { expect } from 'chai';
+import { until } from '../../../process/test/until.ts';
+import { Site } from './site.ts';
+
+describe('a cluster that has left a set and follows again', () => {
+  let folder = '';
+  const sites: Site[] = [];
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-rejoining-'));
+  });
+  after(async () => {
+    for (const { node } of sites) await node.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('is waited for although its keys open the received state, so that it never says hello with it', async () => {
+    const [east, west] = [await Site.open(folder, 'east'), await Site.open(folder, 'west')];
+    sites.push(east, west);
+    await east.replication.enablePrimary();
+    await west.follow(east, 'west');
+    await until(() => west.node.status.state === 'sealed');
+    await west.unseal(east.shares);
+    await until(() => west.position === east.position);
+    await east.replication.revoke('west');
+    await west.replication.disableSecondary({ force: true });
+    await until(() => west.health === 200);
+
+    await east.replication.material.setting.write({ timeoutMs: acknowledgeMsMin, onTimeout: 'refuse' });
+    await west.follow(east, 'west');
+    await until(() => west.health === 472 && west.position === east.position);
+    const credential = () => west.read('core/replication/primary');
+    while ((await credential())?.includes('"isCounted":true') !== true) await new Promise(setImmediate);
+    expect(west.node.status.state, 'not sealed since').to.equal('dr_active');
+    const { replica } = west.store;
+    const commit = replica.commit.bind(replica);
+    replica.commit = () => new Promise(() => undefined); // it is connected, but commits nothing
+    const created = await east.engine.createKey('k', {}).catch((error: { code: string }) => error.code);
+    replica.commit = commit;
+    expect(created).to.equal('outcome_unknown');
+  });
+});
