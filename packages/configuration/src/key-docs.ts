@@ -161,7 +161,9 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
     ),
     snapshot_threshold: restart('Number of log entries after which a snapshot replaces them; at least 100'),
     trailing_logs: restart('Number of entries kept behind a snapshot; at most half of `snapshot_threshold`'),
-    disk_reserve: restart('Free space below which this node refuses writes; 0 turns the check off'),
+    disk_reserve: restart(
+      'Free space below which this node refuses writes: this size or 5 % of the volume, whichever is smaller, but at least 48MiB; 0 turns the check off',
+    ),
   }),
   barrier_rotation: restart('When the active node starts a new key term of the barrier by itself'),
   'barrier_rotation.max_operations': restart('After this number of encrypted values'),

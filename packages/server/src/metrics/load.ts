@@ -36,10 +36,12 @@ export function registerLoadMetrics(target: MetricTarget, { limits, total, gatew
     ...perKind(({ waiting }) => waiting),
     ['bodies', total().bodies.waiting],
   ]);
-  metricByKind(Counter, 'core_requests_refused', 'Requests refused because an in-flight limit and its queue were full', () => [
-    ...perKind(({ refused }) => refused),
-    ['bodies', total().bodies.refused],
-  ]);
+  metricByKind(
+    Counter,
+    'core_requests_refused',
+    'Requests refused because the queue for a limit was full, or they waited too long in it',
+    () => [...perKind(({ refused }) => refused), ['bodies', total().bodies.refused]],
+  );
   metric(Gauge, 'core_body_bytes', 'Memory held by large request bodies, in bytes', () => total().bodies.held);
   metric(
     Gauge,
