@@ -155,12 +155,14 @@ export const keyDocs: Readonly<Record<string, KeyDoc>> = {
   raft: restart('Consensus and its log, if `storage.type` is `raft`'),
   ...under('raft', {
     heartbeat: restart('Interval of the leader’s heartbeats to the followers; at most a third of `election_timeout`'),
-    election_timeout: restart('How long a follower waits for a leader before it asks for votes; it waits up to twice as long'),
+    election_timeout: restart('How long a follower waits for a leader before it asks for votes, and up to half as long again'),
     lease: restart(
       'How long a leader answers reads after a quorum confirmed it; 0 asks a quorum for each read; three heartbeats if it is not set',
     ),
-    snapshot_threshold: restart('Number of log entries after which a snapshot replaces them; at least 100'),
-    trailing_logs: restart('Number of entries kept behind a snapshot; at most half of `snapshot_threshold`'),
+    snapshot_threshold: restart(
+      'Number of flushed log entries after which older ones are deleted; 64MiB of entries have the same effect; at least 100',
+    ),
+    trailing_logs: restart('Number of flushed entries that are kept, in at most 16MiB; at most half of `snapshot_threshold`'),
     disk_reserve: restart(
       'Free space below which this node refuses writes: this size or 5 % of the volume, whichever is smaller, but at least 48MiB; 0 turns the check off',
     ),
