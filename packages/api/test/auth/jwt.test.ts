@@ -433,6 +433,7 @@ describe('keys that verify tokens', () => {
     ['a private key', { jwks: JSON.stringify({ keys: [privateJwk] }) }, 'public keys only'],
     ['a symmetric key', { jwks: '{"keys":[{"kty":"oct","k":"AAAA"}]}' }, 'public keys only'],
     ['a set with an item that is not a key', { jwks: '{"keys":[1]}' }, 'each item of a key set'],
+    ['too many keys', { keys: Array.from({ length: 101 }, () => pem) }, 'jwt_validation_pubkeys must have at most 100 keys'],
     ['an empty set', { jwks: '{"keys":[]}' }, '1 to 100 keys'],
     ['a set that is not JSON', { jwks: '{' }, 'a key set must be JSON'],
     ['a set of many values', { jwks: `{"keys":[{"kty":"RSA","x5c":[${'"",'.repeat(10_000)}""]}]}` }, 'more than 6400 values'],

@@ -1,5 +1,5 @@
 import { checkCertificates, type InertSettings, invalidRequest } from '@transitd/access';
-import { type JwtKeySource, jwtAlgorithms, parseKeySet, pemAsJwk } from './keys.ts';
+import { type JwtKeySource, jwtAlgorithms, keysMax, parseKeySet, pemAsJwk } from './keys.ts';
 
 /** The configuration of an auth method. Exactly one source of keys is set. */
 export interface JwtConfig {
@@ -71,6 +71,7 @@ export function keySourceOf(config: JwtConfig): JwtKeySource {
 export function checkConfig(config: JwtConfig): JwtKeySource {
   const { keys, jwks, url, urlCa, discoveryUrl, discoveryCa, algorithms } = config;
   const source = keySourceOf(config);
+  if (keys.length > keysMax) throw invalidRequest(`jwt_validation_pubkeys must have at most ${keysMax} keys`);
   for (const pem of keys) pemAsJwk(pem);
   if (jwks !== '') parseKeySet(jwks);
   if (url !== '' && !isHttps(url)) throw invalidRequest('jwks_url must be an https URL');

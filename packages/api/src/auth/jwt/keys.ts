@@ -19,7 +19,8 @@ export const jwtAlgorithms: readonly string[] = [
   ...['EdDSA', 'Ed25519'],
 ];
 
-const keysMax = 100;
+/** Maximum number of keys of a source: a login may try each of them. */
+export const keysMax = 100;
 const keySetCharsMax = 1024 * 1024;
 /** Limits on the text of a key set, checked before it is parsed: a key has some ten members, and its certificates are long texts. */
 const keySetLimits = {
