@@ -30,6 +30,8 @@ export interface PromotableCluster<Report extends object> {
   };
   /** Whether the fence of the primary counts this secondary. */
   isCounted(): Promise<boolean>;
+  /** Whether the primary uses key material only once each secondary that it counts has confirmed it. */
+  acknowledges(): Promise<boolean>;
   /** Makes this cluster the primary. Returns undefined if entries of the primary have arrived since the decision. @throws StoreError */
   promote(decision: Promote, force: boolean): Promise<Report | undefined>;
   /** Ends replication on this cluster. Returns false if entries of the primary have arrived since the decision. @throws StoreError */
@@ -77,7 +79,9 @@ export class PromotionControl<Report extends object> {
    */
   async promote({ force }: { readonly force: boolean }): Promise<Report> {
     if (this.#leaving !== undefined) throw new ReplicationError('refused', 'this secondary is leaving the set');
-    this.#promoting ??= this.#decided({ force, refusals }, (decision) => this.#cluster.promote(decision, force)).finally(() => {
+    this.#promoting ??= this.#decided({ force, refusals, isPromotion: true }, (decision) =>
+      this.#cluster.promote(decision, force),
+    ).finally(() => {
       this.#promoting = undefined;
     });
     return this.#promoting;
@@ -91,7 +95,7 @@ export class PromotionControl<Report extends object> {
   async leave({ force }: { readonly force: boolean }): Promise<void> {
     if (this.#promoting !== undefined) throw new ReplicationError('refused', 'this secondary is being promoted');
     const commit = async (decision: Promote) => (await this.#cluster.leave(decision)) || undefined;
-    this.#leaving ??= this.#decided({ force, refusals: leaveRefusals }, commit).finally(() => {
+    this.#leaving ??= this.#decided({ force, refusals: leaveRefusals, isPromotion: false }, commit).finally(() => {
       this.#leaving = undefined;
     });
     await this.#leaving;
@@ -99,7 +103,7 @@ export class PromotionControl<Report extends object> {
 
   /** Runs `commit` once the decision is made, and again if it returns undefined because entries of the primary have arrived. */
   async #decided<T>(
-    { force, refusals: texts }: { readonly force: boolean; readonly refusals: Refusals },
+    { refusals: texts, ...asked }: { readonly force: boolean; readonly refusals: Refusals; readonly isPromotion: boolean },
     commit: (decision: Promote) => Promise<T | undefined>,
   ): Promise<T> {
     const { secondary } = this.#cluster;
@@ -108,7 +112,7 @@ export class PromotionControl<Report extends object> {
     try {
       for (let attempt = 0; attempt < attemptsMax; ) {
         if (this.#cluster.activeTerm() === undefined) throw new StoreError('not_leader', 'this node is not the active one');
-        const decision = await this.#decision(force);
+        const decision = await this.#decision(asked);
         if (decision.kind === 'refuse') throw new ReplicationError('refused', texts[decision.reason]);
         if (decision.kind === 'wait') {
           if (!isWaiting) this.#cluster.waits(decision.waitMs);
@@ -126,16 +130,24 @@ export class PromotionControl<Report extends object> {
     }
   }
 
-  async #decision(force: boolean): Promise<PromotionDecision> {
+  /** A cluster that leaves the set replaces no primary, whose key material stays in use there. */
+  async #decision({
+    force,
+    isPromotion,
+  }: {
+    readonly force: boolean;
+    readonly isPromotion: boolean;
+  }): Promise<PromotionDecision> {
     const { recentMs, clock } = this.#settings;
     const isCounted = await this.#cluster.isCounted();
+    const acknowledges = isPromotion && (await this.#cluster.acknowledges());
     const state = this.#cluster.state();
     if (state === undefined) return { kind: 'refuse', reason: 'not_secondary' };
     this.noteTerm();
     const { lastHeard, answeredMs } = this.#cluster.secondary;
     const sinceMs = (ms = Number.NEGATIVE_INFINITY): number => clock.nowMs() - Math.max(ms, this.#activeSinceMs);
     return promotionOf({
-      ...{ state, recentMs, fence: fenceOf(state), isCounted, primary: lastHeard, force },
+      ...{ state, recentMs, fence: fenceOf(state), isCounted, acknowledges, primary: lastHeard, force },
       silentMs: sinceMs(lastHeard?.heardMs),
       unansweredMs: sinceMs(answeredMs),
     });
@@ -156,7 +168,8 @@ const refusals: Refusals = {
     'wait until it has received the restored state, or promote with force and continue with the state from before',
   superseded: 'another cluster of the set was promoted after this one: promote with force to give up its writes',
   not_counted:
-    'the fence of the primary does not wait for this secondary yet, so both could accept writes: let it connect once, or promote with force',
+    'the primary does not wait for this secondary yet, so both could accept writes, or key versions that it has used could be lost: ' +
+    'let it connect once, or promote with force',
 };
 
 const leaveRefusals: Refusals = {

@@ -25,6 +25,8 @@ export interface PromotionFacts {
    * Whether the fence of the primary counts this secondary: the primary has answered a hello that this cluster sent when it had a state.
    */
   readonly isCounted: boolean;
+  /** Whether the primary uses key material only once each secondary that it counts has confirmed it. */
+  readonly acknowledges: boolean;
   /** The last position that the primary reported. */
   readonly primary: ReportedPosition | undefined;
   /** True if the operator accepts the risks that the reasons of a refusal name, except `not_secondary` and `no_state`. */
@@ -63,11 +65,13 @@ export type PromotionDecision =
  * writes; `force` permits that, because the primary may be lost for good.
  */
 export function promotionOf(facts: PromotionFacts): PromotionDecision {
-  const { state, silentMs, unansweredMs, recentMs, fence, isCounted, primary, force } = facts;
+  const { state, silentMs, unansweredMs, recentMs, fence, isCounted, acknowledges, primary, force } = facts;
   const from = cursorOf(state);
   if (state.role === 'primary' || state.role === 'disabled') return { kind: 'refuse', reason: 'not_secondary' };
   if (from === undefined) return { kind: 'refuse', reason: 'no_state' };
-  if (state.role === 'superseded' && !force) return { kind: 'refuse', reason: 'superseded' };
+  // A superseded cluster that follows another one may not have received the later epoch yet.
+  const isSuperseded = state.role === 'superseded' || state.seen > from.number;
+  if (isSuperseded && !force) return { kind: 'refuse', reason: 'superseded' };
   const known = primary !== undefined && sameEpoch(primary.at, from) ? primary : undefined;
   const missing = Math.max(0, (known?.at.index ?? 0) - from.index);
   const isBefore = isBeforeRestore(from, primary);
@@ -79,9 +83,11 @@ export function promotionOf(facts: PromotionFacts): PromotionDecision {
   if (hasStopped && missing === 0 && (force || !isUnknown))
     return { kind: 'promote', from, lossless: true, missing, missesRestore: false };
   if (hasStopped && !force && missing > 0) return { kind: 'refuse', reason: 'behind' };
+  // The primary may have used key material since the state of this cluster without waiting for it.
+  const mayLackMaterial = follows && acknowledges && !isCounted;
+  if ((isUnknown || mayLackMaterial) && !force) return { kind: 'refuse', reason: 'not_counted' };
   if (follows && !force && !hasStopped && silentMs < recentMs) return { kind: 'refuse', reason: 'primary_alive' };
   if (isBefore && !force) return { kind: 'refuse', reason: 'misses_restore' };
-  if (isUnknown && !force) return { kind: 'refuse', reason: 'not_counted' };
   const waitMs = hasStopped ? 0 : fenceWaitMs(fence, unansweredMs);
   return waitMs > 0
     ? { kind: 'wait', waitMs }

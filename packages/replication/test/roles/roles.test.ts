@@ -96,6 +96,7 @@ describe('the decision on a promotion', () => {
       silentMs: 60_000,
       unansweredMs: 60_000,
       isCounted: true,
+      acknowledges: false,
       recentMs: 5_000,
       fence: undefined,
       primary: undefined,
@@ -153,6 +154,20 @@ describe('the decision on a promotion', () => {
     const stopped = { fence, isCounted: false, primary };
     expect(decide(stopped), 'a primary that stopped can be promoted again').to.deep.equal(refused('not_counted'));
     expect(decide({ ...stopped, force: true })).to.include({ kind: 'promote', lossless: true });
+  });
+
+  it('refuses a secondary that is not counted where key material is acknowledged, unless it is forced or nothing is missing', () => {
+    expect(decide({ acknowledges: true, isCounted: false })).to.deep.equal(refused('not_counted'));
+    expect(decide({ acknowledges: true, isCounted: false, force: true })).to.include({ kind: 'promote' });
+    expect(decide({ acknowledges: true })).to.include({ kind: 'promote' });
+    const primary = { at: at(40), demoted: true };
+    expect(decide({ acknowledges: true, isCounted: false, primary })).to.include({ kind: 'promote', lossless: true });
+  });
+
+  it('refuses a former primary that follows and has not received the later epoch that it has met, unless it is forced', () => {
+    const state = { ...secondary, seen: secondary.seen + 1 };
+    expect(decide({ state })).to.deep.equal(refused('superseded'));
+    expect(decide({ state, force: true })).to.include({ kind: 'promote' });
   });
 
   it('refuses clusters that cannot be promoted', () => {
