@@ -59,8 +59,11 @@ interface RespondingMember {
   readonly events: Pick<MemberEvents, 'on'>;
 }
 
-/** Whether a node may respond to a request, and from which state of the cluster. */
-export type Eligibility = Pick<ReadEligibility, keyof ReadEligibility>;
+/** Whether a node may respond to a request, and from which state of the cluster; without what only its own parts ask for. */
+export type Eligibility = Omit<
+  ReadEligibility,
+  'activeForCertain' | 'appliedSentMs' | 'clockJumpedMs' | 'heartbeat' | 'mayServeInGateways'
+>;
 
 /** Decides whether this member may respond to a request, and from which state of the cluster; forwards the request if not. */
 export class ReadEligibility {
@@ -300,12 +303,7 @@ export const noEligibility: Eligibility = {
   replicationStatus: undefined,
   isSecondary: false,
   active: false,
-  mayServeInGateways: false,
-  clockJumpedMs: Number.NEGATIVE_INFINITY,
-  activeForCertain: false,
   readRole: undefined,
-  heartbeat: undefined,
-  appliedSentMs: undefined,
   confirmLeadership: async () => false,
   mayLead: false,
   isTransferring: false,
