@@ -7,7 +7,7 @@ import { type EtcdConfig, openEtcd } from './etcd/open-etcd.ts';
 import { Leadership } from './leadership.ts';
 import { BaseMember, clusterHostOf, logClockJumps, type MemberHost, type OpenedMember, openBarrier } from './member.ts';
 import { MemberSeal } from './member-seal.ts';
-import { unreachedSecondaries } from './replication/without-port.ts';
+import { unreachedSecondaries } from './replication/acknowledge-setting.ts';
 import { ServiceLoader } from './service-loader.ts';
 import { ServingRole } from './serving-role.ts';
 import { Snapshots } from './snapshots/snapshots.ts';

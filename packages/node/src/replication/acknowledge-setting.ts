@@ -1,3 +1,5 @@
+import type { Barrier } from '@transitd/barrier';
+import type { Engine } from '@transitd/cluster';
 import {
   type AcknowledgeSettings,
   acknowledgeMsDefault,
@@ -6,6 +8,7 @@ import {
   ReplicationError,
 } from '@transitd/replication';
 import type { Store } from '@transitd/storage-fsm';
+import { type SecondaryConfirmation, TransitError } from '@transitd/transit-engine';
 import { z } from 'zod';
 import type { ReplicationRole } from './replication-role.ts';
 
@@ -64,4 +67,23 @@ export class AcknowledgeSetting {
 function settingsIn(bytes: Uint8Array): AcknowledgeSettings {
   const { timeoutMs, onTimeout } = schema.parse(JSON.parse(Buffer.from(bytes).toString()));
   return { timeoutMs, onTimeout };
+}
+
+/** Of a node without `cluster_addr`, which no secondary can reach: none confirms the key material that it makes. */
+export function unreachedSecondaries(
+  engine: Pick<Engine, 'replication'>,
+  { store }: Pick<Barrier, 'store'>,
+): SecondaryConfirmation {
+  const isAcknowledged = async (): Promise<boolean> =>
+    engine.replication?.role === 'primary' && (await store.get(acknowledgePath)) !== undefined;
+  return {
+    required: async () => {
+      if (!(await isAcknowledged())) return false;
+      throw new TransitError(
+        'unconfirmed',
+        'without cluster_addr no secondary can reach this node: set cluster_addr and restart',
+      );
+    },
+    of: async () => ((await isAcknowledged()) ? 'unconfirmed' : 'confirmed'),
+  };
 }
