@@ -1,10 +1,10 @@
 // The calls that each node answers to each other one, whichever engine has its records.
 
+import { bytesOf } from '@transitd/process';
 import type { ConfirmOutcome, Driver, LogIndex, NodeId } from '@transitd/raft-core';
 import { fieldsIn, type Replica } from '@transitd/storage-fsm';
 import type { ReportSource } from './ports/cluster-host.ts';
 import { reachedIndex } from './standbys/reached-state.ts';
-import { bytesOf } from './transport/bytes-of.ts';
 import type { ClusterHandler } from './transport/cluster-call.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
 

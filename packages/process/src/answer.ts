@@ -25,3 +25,22 @@ export function answerTo<Response, T>(
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 }
+
+/**
+ * Reads the body of an answer to its end. Leaving a body that is too long closes its connection.
+ * @throws the error of a body that breaks off; what `tooLong` returns for one of more than `bytesMax` bytes
+ */
+export async function bytesOf(
+  body: AsyncIterable<Buffer>,
+  bytesMax: number,
+  tooLong: () => Error = () => new Error(`the answer has more than ${bytesMax} bytes`),
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw tooLong();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

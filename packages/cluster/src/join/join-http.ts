@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { answerTo, nodeHttp } from '@transitd/process';
+import { answerTo, bytesOf, nodeHttp } from '@transitd/process';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import { untrustedReason } from '../refusals/untrusted-reason.ts';
 import type { Send } from './join-client.ts';
@@ -54,22 +54,15 @@ function post(url: URL, body: string, { ca, signal }: JoinHttpOptions & { readon
     url.protocol === 'https:'
       ? httpsRequest(url, { ...options, ...(ca !== undefined && { ca }) })
       : nodeHttp().request(url, options);
-  const answer = answerTo(outgoing, signal, bodyOf);
+  const answer = answerTo(outgoing, signal, async (response: IncomingMessage) => ({
+    status: response.statusCode ?? 0,
+    body: await bytesOf(response, answerBytesMax, tooLong),
+  }));
   outgoing.end(body);
   return answer;
 }
 
-async function bodyOf(response: IncomingMessage): Promise<LeaderAnswer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    // Leaving the loop closes the connection.
-    if (length > answerBytesMax) throw new ClusterError('leader_untrusted', `its answer has more than ${answerBytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return { status: response.statusCode ?? 0, body: Buffer.concat(chunks) };
-}
+const tooLong = (): ClusterError => new ClusterError('leader_untrusted', `its answer has more than ${answerBytesMax} bytes`);
 
 /** Whether a later attempt may succeed: no leader, sealed, too many requests. */
 const isTemporary = (status: number): boolean => status >= 500 || status === 408 || status === 429;

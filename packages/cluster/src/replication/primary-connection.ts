@@ -1,13 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { answerTo } from '@transitd/process';
+import { answerTo, bytesOf } from '@transitd/process';
 import { frameBytesMax } from '@transitd/replication';
 import { jsonIn } from '@transitd/storage-fsm';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { parseHostAndPort } from '../membership/membership.ts';
 import { untrustedReason } from '../refusals/untrusted-reason.ts';
-import { bytesOf } from '../transport/bytes-of.ts';
 import { type Connect, connectionBy, openWebSocket } from '../transport/open-web-socket.ts';
 import { connectTo } from '../transport/peer-connection.ts';
 import { addressesSchema, authoritiesSchema, type PrimaryCredential } from './credential.ts';

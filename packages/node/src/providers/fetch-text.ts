@@ -2,7 +2,7 @@ import { type LookupAddress, lookup } from 'node:dns';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { answerTo, isPublicAddress } from '@transitd/process';
+import { answerTo, bytesOf, isPublicAddress } from '@transitd/process';
 
 export interface TextRequest {
   readonly url: string;
@@ -35,9 +35,9 @@ export async function fetchText({ url, ca, hosts, headers = {}, signal }: TextRe
     ...(hosts === 'public' && { lookup: publicLookup }),
   });
   try {
-    return await answerTo(request, signal, (response: IncomingMessage) => {
-      if (response.statusCode === 200) return textOf(response);
-      throw new Error(`the response has status ${response.statusCode}`);
+    return await answerTo(request, signal, async (response: IncomingMessage) => {
+      if (response.statusCode !== 200) throw new Error(`the response has status ${response.statusCode}`);
+      return (await bytesOf(response, bytesMax, tooLong)).toString('utf8');
     });
   } catch (error) {
     request.destroy();
@@ -45,16 +45,7 @@ export async function fetchText({ url, ca, hosts, headers = {}, signal }: TextRe
   }
 }
 
-async function textOf(response: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) throw new Error('the response is too long'); // this ends the connection
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
+const tooLong = (): Error => new Error('the response is too long');
 
 const notPublic = (): Error => new Error('the host has a private address');
 
