@@ -72,7 +72,12 @@ export class RaftConnections {
   get ports(): MembershipPorts {
     const { membershipList } = this;
     return {
-      removed: this.#removed,
+      driver: {
+        removed: this.#removed,
+        onRemoved: (atIndex) => this.endMembership(atIndex),
+        removedAt: (id) => membershipList.removedAt(id),
+        promotes: (id) => membershipList.member(id)?.nonVoter === false,
+      },
       link: {
         open: async (from, index, signal) => {
           const path = `${snapshotPath}?index=${index}`;
@@ -88,9 +93,6 @@ export class RaftConnections {
         this.#peers = new RaftPeers(this.#host, membershipList, { self: nodeId, incarnation, exclusion: this.#exclusion });
         return { transport: this.#peers.transport, snapshots, random };
       },
-      onRemoved: (atIndex) => this.endMembership(atIndex),
-      removedAt: (id) => membershipList.removedAt(id),
-      promotes: (id) => membershipList.member(id)?.nonVoter === false,
       lowDisks: (driver, diskLow) => {
         const { role, conf } = driver.consensus();
         if (role !== 'leader') return [];

@@ -52,7 +52,7 @@ describe('the connections of a node whose log is not open', () => {
     expect(wasRemoved, 'as the listeners see it').to.equal(true);
     await connections.close();
     const again = await RaftConnections.open(host);
-    expect([again.removed, again.ports.removed]).to.deep.equal([true, true]);
+    expect([again.removed, again.ports.driver.removed]).to.deep.equal([true, true]);
   });
 
   it('end the process when the storage fails, and let it start again', async () => {

@@ -70,8 +70,9 @@ export interface Storage extends Engine {
   readonly leads: Promise<void>;
 }
 
-/** The ports of a node with peers: transport, snapshots, and callbacks for consensus decisions about its membership. */
-export interface MembershipPorts extends Pick<DriverOptions, 'onRemoved' | 'removedAt' | 'promotes' | 'removed'> {
+/** The ports of a node with peers: transport, snapshots, and what the driver asks about its membership. */
+export interface MembershipPorts {
+  readonly driver: Pick<DriverOptions, 'onRemoved' | 'removedAt' | 'promotes' | 'removed'>;
   readonly link: SnapshotLink;
   /** A snapshot could not be fetched from a peer. */
   onFetchFailed(error: Error): void;

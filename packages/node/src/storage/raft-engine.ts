@@ -4,7 +4,6 @@ import type { MemberEvents, MembershipPorts, Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { type NodeObserver, type Span, StartError } from '@transitd/process';
 import {
-  type ConfState,
   Driver,
   type DriverLimits,
   type DriverOptions,
@@ -12,7 +11,6 @@ import {
   driverLimits,
   type Grant,
   type LogIndex,
-  type NodeId,
   type ProposalObserver,
   type Random,
   runsWithoutPeers,
@@ -227,12 +225,7 @@ function driverOptions(
 ): DriverOptions {
   const configurationChanged = (): void => events.emit('configuration');
   return {
-    ...(membership && {
-      removed: membership.removed ?? false,
-      onRemoved: (atIndex: LogIndex) => membership.onRemoved?.(atIndex),
-      removedAt: (id: NodeId) => membership.removedAt?.(id),
-      promotes: (id: NodeId, conf: ConfState) => membership.promotes?.(id, conf) ?? false,
-    }),
+    ...membership?.driver,
     onFatal,
     onConfiguration: configurationChanged,
     onConfCommitted: configurationChanged,
