@@ -40,7 +40,7 @@ export interface NodeRegistry extends CommitSource, NodeRecords {
   readonly registeredUntilMs: number;
 }
 
-export interface RegisteredPeersOptions {
+interface RegisteredPeersOptions {
   readonly host: ClusterHost;
   readonly role: NodeRole;
   readonly engine: Engine;

@@ -5,7 +5,7 @@ import type { MemberSeal } from './member-seal.ts';
 import type { ServingRole } from './serving-role.ts';
 
 /** The state of a node on which its fitness depends. */
-export interface FitnessState {
+interface FitnessState {
   /** The barrier is unsealed and the services are loaded. */
   readonly isUnsealed: boolean;
   /** The node is opening by itself a state that replaced its own. */

@@ -56,7 +56,7 @@ export interface NodeOptions {
 }
 
 /** The result of an initialization. */
-export interface Initialized extends InitialShares {
+interface Initialized extends InitialShares {
   readonly rootToken: string;
 }
 

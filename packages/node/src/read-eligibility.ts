@@ -27,7 +27,7 @@ import {
 import type { ServingRole } from './serving-role.ts';
 
 /** The replication of a cluster, by the state that one node has applied. */
-export interface ReplicationStatus {
+interface ReplicationStatus {
   readonly mode: ReplicationMode;
   readonly role: ReplicationRole;
   readonly set: string;

@@ -14,7 +14,7 @@ import type { Admission, Joiner } from './join-messages.ts';
 /** Minimum silence of a member before another node may take its name. A member that restarts is heard again sooner. */
 const silentMsMin = 10_000;
 
-export interface AdmissionsOptions {
+interface AdmissionsOptions {
   readonly config: Pick<Config, 'node_id'>;
   readonly storage: {
     readonly driver: Pick<Storage['driver'], 'peers' | 'status'>;
@@ -78,7 +78,7 @@ export class Admissions {
 }
 
 /** @throws ClusterError `level_unsupported` for a node that could not apply the entries of this cluster */
-export function refuseLevels(levels: LevelRange, level: FeatureLevel): void {
+function refuseLevels(levels: LevelRange, level: FeatureLevel): void {
   if (supportsLevel(levels, level)) return;
   const remedy =
     level > levels.newest

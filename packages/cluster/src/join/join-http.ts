@@ -5,7 +5,7 @@ import { ClusterError } from '../refusals/cluster-error.ts';
 import { untrustedReason } from '../refusals/untrusted-reason.ts';
 import type { Send } from './join-client.ts';
 
-export interface JoinHttpOptions {
+interface JoinHttpOptions {
   /**
    * Certificate (PEM) of the authority to trust for https addresses, instead of the system's authorities. A join is safe whether or not it
    * is given.

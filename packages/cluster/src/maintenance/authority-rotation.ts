@@ -26,7 +26,7 @@ import type { Standbys } from '../standbys/standbys.ts';
 import { changed } from './member-entries.ts';
 import { authorityOf } from './signing-authority.ts';
 
-export interface AuthorityRotationOptions {
+interface AuthorityRotationOptions {
   readonly driver: Pick<Driver<CommitResult>, 'status' | 'consensus' | 'peers'>;
   readonly changes: Pick<ConfigurationChanges, 'make'>;
   /** Store that encrypts through the barrier. */
@@ -38,7 +38,7 @@ export interface AuthorityRotationOptions {
 }
 
 /** The progress of a rotation. */
-export interface RotationStatus {
+interface RotationStatus {
   readonly phase: RotationPhase;
   /** Certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation. */
   readonly current: string | undefined;

@@ -6,7 +6,7 @@ import { type AutopilotSettings, changeSettings, readSettings } from './autopilo
 import { type ClusterState, clusterState, deadServer, Stability } from './autopilot-state.ts';
 import type { MemberOperations } from './member-operations.ts';
 
-export interface AutopilotOptions {
+interface AutopilotOptions {
   readonly storage: Storage;
   readonly membershipList: MembershipList;
   /** Store of the decrypted records. */

@@ -25,7 +25,7 @@ interface FeatureLevelOptions {
 }
 
 /** The feature level of the cluster, and the levels that its members support, as the active node knows them. */
-export interface FeatureLevelStatus {
+interface FeatureLevelStatus {
   readonly level: FeatureLevel;
   /** The highest level that all members support. */
   readonly highest: FeatureLevel;

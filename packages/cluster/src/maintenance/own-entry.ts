@@ -13,7 +13,7 @@ import { changed, listCertificate, withMember } from './member-entries.ts';
 import { type IdentityUser, isOfFormerAuthority } from './renewal.ts';
 import { certifyNode, type SigningAuthority } from './signing-authority.ts';
 
-export interface OwnEntryOptions {
+interface OwnEntryOptions {
   readonly host: Pick<ClusterHost, 'config' | 'log' | 'api'>;
   readonly nodeId: NodeId;
   readonly changes: Pick<ConfigurationChanges, 'make'>;

@@ -14,7 +14,7 @@ export function highestLevel(members: readonly MemberLevels[], present: FeatureL
 }
 
 /** Returns the members that cannot apply entries under a level. */
-export const membersBelow = (members: readonly MemberLevels[], level: FeatureLevel): readonly MemberLevels[] =>
+const membersBelow = (members: readonly MemberLevels[], level: FeatureLevel): readonly MemberLevels[] =>
   members.filter(({ levels }) => !supportsLevel(levels, level));
 
 /** Returns the members that hold up the next level, which another member supports already. */
@@ -22,7 +22,7 @@ export const holdingUp = (members: readonly MemberLevels[], present: FeatureLeve
   members.some(({ levels }) => levels.newest > present) ? membersBelow(members, present + 1) : [];
 
 /** The answer to a request to raise the level: the level to raise to, or the reason for the refusal. */
-export type RaiseVerdict = { readonly to: FeatureLevel } | { readonly refused: string };
+type RaiseVerdict = { readonly to: FeatureLevel } | { readonly refused: string };
 
 /**
  * Decides about a request of an operator.

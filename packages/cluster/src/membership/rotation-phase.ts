@@ -16,7 +16,7 @@ export function phaseOf(authorities: Authorities | undefined): RotationPhase {
 }
 
 /** Whether a member has stored the configuration that announces the new authority. */
-export type HasAnnouncement = (id: NodeId) => boolean;
+type HasAnnouncement = (id: NodeId) => boolean;
 
 /** Returns the members that the rotation waits for; empty while no rotation is in progress. */
 export function blockingMembers({ members, authorities }: Membership, hasAnnouncement: HasAnnouncement): readonly Member[] {

@@ -71,7 +71,7 @@ export interface ListSender {
   readonly certificate?: string;
 }
 
-export interface ListContext {
+interface ListContext {
   readonly clusterId: string;
   /** The signed list with the highest index that this node has accepted. */
   readonly newest: CommittedMembers;

@@ -1,6 +1,6 @@
 import { type Grant, isHeld, type ReadMoment } from '@transitd/raft-core';
 
-export interface ReadFacts extends ReadMoment {
+interface ReadFacts extends ReadMoment {
   /** The leader lease of this node; undefined if it holds none. */
   readonly lease: Grant | undefined;
   /** The newest answered heartbeat whose commit index this node has applied; undefined if there is none, or if standby reads are off. */

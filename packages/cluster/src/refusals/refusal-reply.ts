@@ -68,8 +68,7 @@ export const clusterRefusalStatuses: Readonly<Record<ClusterRefusal['code'], Ref
 };
 
 /** Whether an error is an expected refusal, not a fault of this node. */
-export const isClusterRefusal = (error: unknown): error is ClusterRefusal =>
-  clusterRefusals.some((each) => error instanceof each);
+const isClusterRefusal = (error: unknown): error is ClusterRefusal => clusterRefusals.some((each) => error instanceof each);
 
 /** Returns the text of the reply to a refused request. Its caller may have no token, so it must not learn where the seal's provider is. */
 export const refusalText = (error: Error): string => (error instanceof ProviderError ? error.summary : error.message);
@@ -88,5 +87,5 @@ export function sendFailure(
 }
 
 /** Returns the reply to a refused call. */
-export const clusterRefusalReply = (error: ClusterRefusal): Reply =>
+const clusterRefusalReply = (error: ClusterRefusal): Reply =>
   refusalReply(clusterRefusalStatuses[error.code], refusalText(error));

@@ -2,7 +2,7 @@ import type { Clock } from '@transitd/process';
 import { type LogIndex, type NodeId, outlasting } from '@transitd/raft-core';
 import type { Pauses } from '../ports/pauses.ts';
 
-export interface ConfirmationsOptions {
+interface ConfirmationsOptions {
   /** How long a node may serve a state after it has asked whether the state is the newest, by that node's clock. */
   readonly servesForMs: number;
   readonly clock: Pick<Clock, 'nowMs'>;

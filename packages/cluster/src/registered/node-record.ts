@@ -8,7 +8,7 @@ import { levelRange } from '../membership/member-levels.ts';
 import { type Member, parseMembers } from '../membership/membership.ts';
 
 /** The statements of a node about itself, in the record with which it makes itself known. */
-export type NodeFacts = Pick<Member, 'name' | 'apiAddress' | 'clusterAddress' | 'levels'>;
+type NodeFacts = Pick<Member, 'name' | 'apiAddress' | 'clusterAddress' | 'levels'>;
 
 const format = 1;
 const text = z.string().max(256);

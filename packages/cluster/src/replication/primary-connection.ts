@@ -14,7 +14,7 @@ import { primaryNodeFault } from './secondary-certificate.ts';
 import type { ActivationRequest, IssuedCertificate } from './secondary-desk.ts';
 import { activatePath, activeNodeHeader, streamPath, streamProtocol } from './wire.ts';
 
-export interface PrimaryConnectionOptions {
+interface PrimaryConnectionOptions {
   /** `host:port` of a node of the primary. */
   readonly address: string;
   readonly credential: PrimaryCredential;
@@ -23,7 +23,7 @@ export interface PrimaryConnectionOptions {
 }
 
 /** The answer of a node of the primary that refuses. */
-export interface PrimaryRefusal {
+interface PrimaryRefusal {
   readonly status: number;
   /** The cluster port of the active node, if the refusing node is not active. */
   readonly activeNode?: string;

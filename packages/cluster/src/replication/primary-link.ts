@@ -13,7 +13,7 @@ import type { PrimaryCredential } from './credential.ts';
 import { openStream } from './primary-connection.ts';
 import { deliver, sessionEndText, wireOf } from './wire.ts';
 
-export interface PrimaryLinkOptions {
+interface PrimaryLinkOptions {
   /** The newest credential; read for each attempt. */
   readonly credentials: { readonly present: PrimaryCredential };
   readonly cluster: SecondaryCluster;
@@ -23,7 +23,7 @@ export interface PrimaryLinkOptions {
   readonly reconnect?: ReconnectLimits;
 }
 
-export type ReconnectLimits = Pick<TransportLimits, 'connectMsMax' | 'reconnectMsMin' | 'reconnectMsMax'>;
+type ReconnectLimits = Pick<TransportLimits, 'connectMsMax' | 'reconnectMsMin' | 'reconnectMsMax'>;
 
 export const reconnectLimits: ReconnectLimits = { connectMsMax: 5_000, reconnectMsMin: 100, reconnectMsMax: 10_000 };
 

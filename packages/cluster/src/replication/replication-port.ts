@@ -21,7 +21,7 @@ import type { GuestHandlers, GuestRequest, GuestStream } from '../transport/gues
 import type { SecondaryDesk } from './secondary-desk.ts';
 import { activatePath, activeNodeHeader, deliver, sessionEndText, streamPath, streamProtocol, wireOf } from './wire.ts';
 
-export interface ReplicationPortOptions {
+interface ReplicationPortOptions {
   readonly registry: Pick<StoredRegistry, 'current' | 'change' | 'onChange'>;
   readonly desk: Pick<SecondaryDesk, 'activate'>;
   readonly primary: PrimaryCluster;
@@ -34,7 +34,7 @@ export interface ReplicationPortOptions {
 }
 
 /** A secondary with an open connection. */
-export interface ConnectedSecondary extends ReturnType<PrimarySession['status']> {
+interface ConnectedSecondary extends ReturnType<PrimarySession['status']> {
   readonly secondary: string;
 }
 

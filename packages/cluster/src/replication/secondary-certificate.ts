@@ -9,14 +9,14 @@ import { fingerprintOf, nameByAny } from '../membership/certificate.ts';
  */
 
 /** A certificate with its key, PEM, and its fingerprint. */
-export interface KeyedCertificate {
+interface KeyedCertificate {
   readonly key: string;
   readonly certificate: string;
   readonly fingerprint: string;
 }
 
 /** The primary's cluster, and the secondary's id there. */
-export interface SecondaryName {
+interface SecondaryName {
   readonly clusterId: string;
   readonly secondary: string;
 }

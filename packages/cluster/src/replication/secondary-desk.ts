@@ -14,7 +14,7 @@ import type { ClusterAuthority } from '../membership/authority.ts';
 import { type ActivationToken, tokenPublicKey, writeActivationToken } from './activation-token.ts';
 import { makeActivationCertificate, signSecondary } from './secondary-certificate.ts';
 
-export interface SecondaryDeskOptions {
+interface SecondaryDeskOptions {
   readonly registry: Pick<StoredRegistry, 'current' | 'change'>;
   /** Id of this Raft cluster. */
   readonly clusterId: string;

@@ -15,7 +15,7 @@ export const activeNodeHeader = 'x-transitd-active-node';
 const closeMsMax = 2_000;
 
 /** One end of a connection, which its owner drives. */
-export interface SessionEnds {
+interface SessionEnds {
   received(frame: Frame): void;
   unexpected(): void;
   closed(): void;

@@ -3,7 +3,7 @@ import type { ClusterHost } from '../ports/cluster-host.ts';
 import type { Storage } from '../ports/storage-port.ts';
 
 /** The state digest after one entry: a hash over all records. */
-export interface StateDigest {
+interface StateDigest {
   readonly index: LogIndex;
   /** Hex. */
   readonly digest: string;

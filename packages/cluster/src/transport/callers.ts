@@ -22,7 +22,7 @@ export interface CallerChecks {
 }
 
 /** This node and the members, as they are at present. */
-export interface AdmittedMembers {
+interface AdmittedMembers {
   requireIdentity(): NodeIdentity;
   /** The authorities that this node trusts; asked for every connection. By default, the authority of the identity is trusted. */
   readonly authorities?: readonly X509Certificate[];

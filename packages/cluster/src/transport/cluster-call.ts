@@ -1,7 +1,7 @@
 import type { NodeId } from '@transitd/raft-core';
 
 /** A call of a member, whose certificate was checked. */
-export interface ClusterCall {
+interface ClusterCall {
   readonly from: NodeId;
   /** Fingerprint of the certificate that the caller showed: it confirms that a renewed certificate has arrived. */
   readonly certificate: string;

@@ -11,7 +11,7 @@ import { connectToPeer, type LocalEnd, type PeerConnectionOptions, PeerUnreachab
 import { isOfJoin, proveUnsealed, type UnsealedProofOptions, type UnsealedProofs } from './unsealed-proof.ts';
 
 /** `not_sent`: no byte of the request left, so it may be sent again. `outcome_unknown`: the peer may have acted on it. */
-export type ClusterCallErrorCode = 'not_sent' | 'outcome_unknown';
+type ClusterCallErrorCode = 'not_sent' | 'outcome_unknown';
 
 /** A call to a peer that has no answer. */
 export class ClusterCallError extends Error {
@@ -23,7 +23,7 @@ export class ClusterCallError extends Error {
   }
 }
 
-export interface ClusterRequest {
+interface ClusterRequest {
   readonly method: string;
   /** Path and query. */
   readonly path: string;

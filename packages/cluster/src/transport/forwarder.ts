@@ -35,7 +35,7 @@ export interface Leader {
   readonly isSilent: boolean;
 }
 
-export interface ForwarderOptions {
+interface ForwarderOptions {
   readonly client: ForwardingClient;
   /** `present` is undefined while no leader is known, and while this node leads itself. */
   readonly leader: { readonly present: Leader | undefined };
@@ -45,7 +45,7 @@ export interface ForwarderOptions {
   readonly self: string;
 }
 
-export interface ForwardOptions {
+interface ForwardOptions {
   /** Path and query as received. */
   readonly url: string;
   /** The body of the request, when it has been read already. */

@@ -8,7 +8,7 @@ export type Connect = (done: (error: Error | null, socket?: Duplex) => void) => 
 export const connectionBy = (connect: Connect) =>
   ({ createConnection: ((_options: unknown, done: Parameters<Connect>[0]) => connect(done)) as never }) as const;
 
-export interface WebSocketTarget {
+interface WebSocketTarget {
   /** `host:port`. */
   readonly address: string;
   readonly path: string;

@@ -26,7 +26,7 @@ export interface PeerConnectionOptions extends Pick<LocalEnd, 'localAddress'> {
   readonly connectMsMax: number;
 }
 
-export interface PeerConnection {
+interface PeerConnection {
   readonly socket: TLSSocket;
   /** Fingerprint of the certificate that the peer showed. */
   readonly certificate: string;
@@ -61,7 +61,7 @@ export function connectToPeer(
   );
 }
 
-export interface CheckedConnectionOptions extends Pick<PeerConnectionOptions, 'localAddress' | 'connectMsMax'> {
+interface CheckedConnectionOptions extends Pick<PeerConnectionOptions, 'localAddress' | 'connectMsMax'> {
   /** `host:port`. */
   readonly address: string;
   /** The far end, in error messages. */

@@ -14,7 +14,7 @@ import { type Incarnation, Incarnations, type IncarnationVerdict } from './incar
 import type { LocalEnd } from './peer-connection.ts';
 import { PeerLink, type PeerLinkOptions, type PeerObserver, type TransportLimits, transportLimits } from './peer-link.ts';
 
-export interface WebSocketTransportOptions extends LocalEnd {
+interface WebSocketTransportOptions extends LocalEnd {
   readonly self: NodeId;
   readonly observer: PeerObserver;
   readonly limits?: Partial<TransportLimits>;

@@ -6,7 +6,7 @@ export interface ClockSample {
   readonly monotonicMs: number;
 }
 
-export interface ClockTrustOptions {
+interface ClockTrustOptions {
   /** Window over which the wall clock is compared with the monotonic clock: slewing is slow, but adds up. */
   readonly windowMs: number;
   /** Largest deviation from the monotonic clock within the window. */
@@ -22,7 +22,7 @@ export const defaultClockTrust: ClockTrustOptions = { windowMs: 3_600_000, toler
  * `lost`: the wall clock deviates. `returned`: it no longer does. `accepted`: it deviated for `holdMsMax`, so its time is trusted from then
  * on.
  */
-export type ClockChange = 'lost' | 'returned' | 'accepted';
+type ClockChange = 'lost' | 'returned' | 'accepted';
 
 interface Offset {
   readonly monotonicMs: number;

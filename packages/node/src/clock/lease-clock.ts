@@ -21,7 +21,7 @@ const systemClock: Clock = {
   },
 };
 
-export interface LeaseClockOptions {
+interface LeaseClockOptions {
   /** The longest time for which a lease may last after the request for it was sent; 0 turns leases off. */
   readonly leaseMs: number;
   /** A clock of the machine jumped by this many milliseconds against the monotonic one. */

@@ -16,7 +16,7 @@ const yieldMs = 2000;
 /** A node without this cluster's keys waits so long for the role before it creates the cluster. */
 const foundWithinMs = 15_000;
 
-export interface EtcdEngineOptions {
+interface EtcdEngineOptions {
   readonly etcd: Etcd;
   readonly prefix: string;
   readonly nodeId: number;

@@ -14,7 +14,7 @@ import { etcdSource, etcdTarget } from './etcd-side.ts';
 import type { MigrationSource, MigrationTarget, OpenRecords } from './migration-sides.ts';
 import { raftSource, raftTarget } from './raft-side.ts';
 
-export interface MigrationOptions {
+interface MigrationOptions {
   /** The configuration of a node of the cluster as it is. */
   readonly from: Config;
   /** The configuration of a node of the cluster as it will be. */

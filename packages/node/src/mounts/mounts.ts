@@ -20,7 +20,7 @@ export interface MountTable {
 }
 
 /** `mount_removed`: the mount was removed while a request for it ran. */
-export type MountErrorCode = 'invalid_mount' | 'mount_removed';
+type MountErrorCode = 'invalid_mount' | 'mount_removed';
 
 /** A refused change of the mounts, or a request for a removed mount. The message reaches the caller. */
 export class MountError extends Refusal<MountErrorCode> {}

@@ -7,7 +7,7 @@ const fileBytesMax = 1024 * 1024;
 /** The API server offers its key set only under the type of RFC 7517 §8.5.2. */
 const headers = { Accept: 'application/jwk-set+json, application/json' };
 
-export interface KeySourcesOptions {
+interface KeySourcesOptions {
   /** Paths of the key files in the configuration, by name. */
   readonly files: Readonly<Record<string, string>>;
   readonly log: Logger;

@@ -9,7 +9,7 @@ const mountedAt = '/var/run/secrets/kubernetes.io/serviceaccount';
 const deadlineMs = 5_000;
 const fileBytesMax = 64 * 1024;
 
-export interface KubernetesOptions {
+interface KubernetesOptions {
   readonly log: Logger;
   /** Folder of the pod's service account. */
   readonly folder?: string;

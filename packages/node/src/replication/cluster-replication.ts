@@ -43,7 +43,7 @@ const recentMs = 10_000;
 /** Memory for outcomes: about one minute at 2,000 writes of 500 bytes per second, and four minutes while a whole state is sent. */
 const outcomeLimits = { bytesMax: 64 * 2 ** 20, heldBytesMax: 256 * 2 ** 20 };
 
-export interface ClusterReplicationOptions {
+interface ClusterReplicationOptions {
   readonly storage: Storage;
   readonly barrier: Barrier;
   readonly cluster: Cluster;

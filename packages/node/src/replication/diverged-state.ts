@@ -36,14 +36,14 @@ interface Divergence {
 }
 
 /** A record, by its path: paths contain the names of keys and mounts, and no values. */
-export interface LostChange {
+interface LostChange {
   readonly path: string;
   /** Service index of the change on this cluster; absent for a deletion. */
   readonly index?: LogIndex;
 }
 
 /** The changes of this cluster that the primary's state takes back. */
-export interface DivergenceReport extends Pick<Divergence, 'point' | 'position'> {
+interface DivergenceReport extends Pick<Divergence, 'point' | 'position'> {
   /** Records that were written after the point, such as versions of keys and tokens. */
   readonly written: readonly LostChange[];
   /** Records that were deleted after the point, such as revoked tokens: they exist again. */
@@ -53,7 +53,7 @@ export interface DivergenceReport extends Pick<Divergence, 'point' | 'position'>
 const pageSize = 1_000;
 
 /** Returns the folder of kept states, below the data directory. */
-export const divergedFolder = (directory: string): string => join(directory, 'diverged');
+const divergedFolder = (directory: string): string => join(directory, 'diverged');
 
 /**
  * Keeps the state of a former primary before the state of its successor replaces it: an archive as `sys/storage/raft/snapshot` returns it,

@@ -24,7 +24,7 @@ interface MaterialConfirmationOptions {
 }
 
 /** How often each end of a wait for secondaries was met on this node. */
-export interface ConfirmationCounts {
+interface ConfirmationCounts {
   /** Nothing was made. */
   readonly refused: number;
   /** The material is stored, and used later. */

@@ -101,7 +101,7 @@ export interface ClusterView {
 }
 
 /** A member, as its report describes it. */
-export interface ReportedMember {
+interface ReportedMember {
   readonly health: HealthAnswer;
   readonly engine: Storage | OutsideEngine;
   readonly peers: Peers;

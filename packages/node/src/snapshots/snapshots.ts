@@ -59,7 +59,7 @@ export interface SnapshotEngine {
 }
 
 /** The member whose state is backed up and restored. */
-export interface BackedUpMember {
+interface BackedUpMember {
   readonly engine: SnapshotEngine;
   readonly barrier: Barrier;
   /** The data directory. */
@@ -69,7 +69,7 @@ export interface BackedUpMember {
 }
 
 /** Keeps the cluster's signing authority through a restore. */
-export interface AuthorityKeeper {
+interface AuthorityKeeper {
   /** Returns the authority, if a restore keeps it; undefined before it is created. @throws StoreError */
   signingAuthority(): Promise<ClusterAuthority | undefined>;
   /** Writes the authority under the keys in force. @throws StoreError, ClusterCallError */

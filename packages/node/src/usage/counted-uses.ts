@@ -16,7 +16,7 @@ export interface UseCounter {
 }
 
 /** Most key versions that a thread counts between two reports. The uses of further ones are lost, and that is reported. */
-export const countedVersionsMax = 100_000;
+const countedVersionsMax = 100_000;
 
 /** Uses of key versions since they were last taken. Memory is bounded by {@link countedVersionsMax}. */
 export class CountedUses {

@@ -2,7 +2,7 @@ import type { Changes } from '@transitd/storage-fsm';
 import { type ChangeMessage, type ChangeNumber, distance, next } from './messages.ts';
 
 /** The main thread's end of a gateway. */
-export interface GatewayLink {
+interface GatewayLink {
   post(message: ChangeMessage): void;
   /** Returns the number of the newest change that the gateway has drained. It only limits the messages that wait. */
   drained(): ChangeNumber;

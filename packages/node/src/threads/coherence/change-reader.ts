@@ -1,7 +1,7 @@
 import type { Changes } from '@transitd/storage-fsm';
 import { type ChangeNumber, type GatewayMessage, isAfter, next, type ReplyMessage } from './messages.ts';
 
-export interface ChangeReaderOptions {
+interface ChangeReaderOptions {
   /** Returns the shared counter. */
   readonly counter: () => ChangeNumber;
   /** Takes the oldest message from the port; undefined if it is empty. */

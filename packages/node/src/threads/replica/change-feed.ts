@@ -3,7 +3,7 @@ import { ChangePublisher } from '../coherence/change-publisher.ts';
 import { type NodeMemory, word } from '../shared/node-memory.ts';
 import { SharedStatus } from '../shared/shared-status.ts';
 
-export interface ChangeFeedOptions {
+interface ChangeFeedOptions {
   readonly replica: Pick<Replica, 'watch' | 'status'>;
   readonly memory: NodeMemory;
   /** @see ChangePublisherOptions */

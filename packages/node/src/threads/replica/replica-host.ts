@@ -9,7 +9,7 @@ import { pageToSend, type ReplicaRequest, recordToSend } from './requests.ts';
 /** How long a gateway may take to drain a change before it has to be replaced, in milliseconds. */
 const lagMsMax = 1000;
 
-export interface ReplicaHostOptions {
+interface ReplicaHostOptions {
   readonly replica: Replica;
   readonly feed: ChangeFeed;
   readonly memory: NodeMemory;

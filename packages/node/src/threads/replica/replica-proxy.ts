@@ -18,7 +18,7 @@ import { drainedWord, type NodeMemory, word } from '../shared/node-memory.ts';
 import { SharedStatus } from '../shared/shared-status.ts';
 import { type ReplicaCall, type ReplicaRequest, transactionToSend } from './requests.ts';
 
-export interface ReplicaProxyOptions {
+interface ReplicaProxyOptions {
   /** The gateway's end of the channel to the main thread. */
   readonly port: MessagePort;
   readonly memory: NodeMemory;

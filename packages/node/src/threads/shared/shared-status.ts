@@ -2,7 +2,7 @@ import type { ReplicaStatus } from '@transitd/storage-fsm';
 import { long, type NodeMemory, word } from './node-memory.ts';
 
 /** The part of the status that changes. The cluster's id is known when a gateway starts. */
-export type ChangingStatus = Omit<ReplicaStatus, 'clusterId'>;
+type ChangingStatus = Omit<ReplicaStatus, 'clusterId'>;
 
 const roles = ['follower', 'precandidate', 'candidate', 'leader', 'faulty'] as const satisfies ReplicaStatus['role'][];
 
