@@ -5,6 +5,7 @@ export {
   type SealedParts,
   SnapshotError,
   type SnapshotMeta,
+  type SnapshotParts,
   sumsOf,
   unusableSnapshot,
 } from './archive.ts';

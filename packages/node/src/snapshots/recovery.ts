@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { decodeMembership, overtakenFile, removalFile } from '@transitd/cluster';
-import { requireOwner, requireOwnerOnly, StartError, version } from '@transitd/process';
+import { requireOwner, requireOwnerOnly, StartError } from '@transitd/process';
 import type { ConfState, NodeId } from '@transitd/raft-core';
 import { archiveOf, noProof, sumsOf } from '@transitd/snapshot-archive';
 import {
@@ -15,6 +15,7 @@ import {
   UnsupportedLevel,
   withRecoveredState,
 } from '@transitd/storage-fsm';
+import { partsOf } from './snapshots.ts';
 
 /** A state read from a node's disk, completely and without damage. */
 export interface Recovery {
@@ -71,20 +72,10 @@ async function recoveryOf(directory: string, state: RecoveredState): Promise<Rec
       yield chunk;
     }
   };
-  const { meta, records, level } = await inspectSnapshot(measured());
+  const summary = await inspectSnapshot(measured());
+  const { records } = summary;
   if (records === 0) throw new StartError(`${directory} holds no record to recover`);
-  const parts = {
-    meta: {
-      format: 1,
-      version,
-      clusterId: state.clusterId,
-      index: meta.index,
-      term: meta.term,
-      createdUtc: new Date().toISOString(),
-      featureLevel: level,
-    } as const,
-    state: { bytes, sha256: sum.digest('hex') },
-  };
+  const parts = partsOf(state.clusterId, summary, { bytes, sha256: sum.digest('hex') });
   return {
     state,
     name: state.conf && nameOf(state.nodeId, state.conf),

@@ -13,6 +13,7 @@ import {
   readArchive,
   type SealedParts,
   SnapshotError,
+  type SnapshotParts,
   sumsOf,
   unusableSnapshot,
 } from '@transitd/snapshot-archive';
@@ -92,6 +93,16 @@ const replaceAttemptsMax = 8;
 /** Returns the folder for archives in transfer, below the data directory. Files that a crash left there are deleted at the next start. */
 export const transfersFolder = (directory: string): string => join(directory, 'transfers');
 
+/** Returns what an archive says of the state that it contains, now. */
+export const partsOf = (
+  clusterId: string,
+  { meta: { index, term }, level }: Pick<SnapshotSummary, 'meta' | 'level'>,
+  state: SnapshotParts['state'],
+): SnapshotParts => ({
+  meta: { format: 1, version, clusterId, index, term, createdUtc: new Date().toISOString(), featureLevel: level },
+  state,
+});
+
 /** Takes backups of the cluster's state and restores them, on the active node. Every engine can restore the backups of the others. */
 export class Snapshots {
   readonly #member: BackedUpMember;
@@ -119,13 +130,8 @@ export class Snapshots {
       path = await this.#newFile();
       const sum = createHash('sha256');
       await onDisk(writeSnapshotFile(path, this.#checkingDisk(backup, sum)));
-      const { meta, level } = await inspectSnapshot(readSnapshotFile(path));
-      const state = { bytes: (await stat(path)).size, sha256: sum.digest('hex') };
-      const { index, term } = meta;
-      const parts = {
-        meta: { format: 1, version, clusterId, index, term, createdUtc: new Date().toISOString(), featureLevel: level } as const,
-        state,
-      };
+      const summary = await inspectSnapshot(readSnapshotFile(path));
+      const parts = partsOf(clusterId, summary, { bytes: (await stat(path)).size, sha256: sum.digest('hex') });
       const sums = sumsOf(parts);
       const archive = archiveOf({ ...parts, sums, proof: barrier.prove('snapshot', sums) }, createReadStream(path));
       archive.once('close', () => {
