@@ -48,7 +48,9 @@ export function heartbeatHandler({
       const { newest } = lists;
       return newest !== undefined && newest.index > heartbeat.listIndex ? { list: newest.signed } : {};
     };
-    if (!role.isActive || !(storage.holdsLease() || (await confirmsLeadership()))) {
+    const leads = role.isActive && (storage.holdsLease() || (await confirmsLeadership()));
+    // A caller that was removed meanwhile would be permitted to serve for longer than its removal waits.
+    if (!leads || connections.membershipList.removedAt(from) !== undefined) {
       const committed = connections.removed ? undefined : connections.membershipList.committed;
       return { status: 503, json: { active: false, committed, ...newerList() } };
     }

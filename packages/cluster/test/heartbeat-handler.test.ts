@@ -26,6 +26,8 @@ interface AskedNode {
   readonly holdsLease?: boolean;
   /** Asks a quorum whether this node still leads. */
   readonly fresh?: () => Promise<void>;
+  /** Whether the caller was removed, as of now. */
+  readonly hasRemovedCaller?: () => boolean;
 }
 
 /** Sends a heartbeat to a node that is active under a lease by default. */
@@ -41,7 +43,7 @@ async function heartbeat(json: object, node: AskedNode = {}) {
       replica: { fresh: node.fresh ?? (async () => undefined) },
     },
     connections: {
-      membershipList: { committed },
+      membershipList: { committed, removedAt: () => (node.hasRemovedCaller?.() === true ? 5 : undefined) },
       removed: node.removed ?? false,
       peers: { standbys: { heartbeatReceived: (id: number) => received.push(id) } },
     },
@@ -107,6 +109,15 @@ describe('POST /cluster/echo', () => {
       },
     };
     expect(await heartbeat(request, overtaken), 'another node leads by now').to.deep.include({ status: 503, received: [] });
+  });
+
+  it('permits nothing to a node that is removed while a quorum confirms that this node leads', async () => {
+    let isRemoved = false;
+    const fresh = async (): Promise<void> => {
+      isRemoved = true;
+    };
+    const answer = await heartbeat(request, { holdsLease: false, fresh, hasRemovedCaller: () => isRemoved });
+    expect(answer).to.deep.equal({ status: 503, json: { active: false, committed }, received: [] });
   });
 
   it('reports no members on a removed node', async () => {
