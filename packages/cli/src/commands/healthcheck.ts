@@ -6,7 +6,9 @@ import { connectionOptions } from '../terminal/options.ts';
 /** `healthcheck`: a container engine runs it every few seconds, so it loads as little code as possible. */
 export function healthcheckCommand(program: Command, { localAction }: Runner): void {
   connectionOptions(program.command('healthcheck'))
-    .description('check a node: exits 0 if it is unsealed and active or standby, 1 if it does not answer, 2 otherwise')
+    .description(
+      'check a node: exits 0 if it is unsealed and active or standby, also of a secondary, 1 if it does not answer, 2 otherwise',
+    )
     .action(
       localAction(async (options: ConnectionOptions) => {
         const { addresses, tls } = connectionSettings(options, process.env);
