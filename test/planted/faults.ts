@@ -16,8 +16,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'the active node answers heartbeats without a lease and a quorum',
     file: 'packages/cluster/src/heartbeat-handler.ts',
-    find: 'if (!role.isActive || !(storage.holdsLease() || (await confirmsLeadership())))',
-    replace: 'if (!role.isActive)',
+    find: 'role.isActive && (storage.holdsLease() || (await confirmsLeadership()))',
+    replace: 'role.isActive',
     tests: ['packages/cluster/test/heartbeat-handler.test.ts'],
   },
   {
