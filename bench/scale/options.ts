@@ -37,5 +37,5 @@ export function parseOptions(args: readonly string[]): Options {
   return { ...read, nodes };
 }
 
-/** True if the node with this number, countOption from one, is a learner of a cluster with Raft. */
+/** True if the node with this number, counted from one, is a learner of a cluster with Raft. */
 export const isLearner = (number: number): boolean => number > voters;

@@ -8,9 +8,9 @@ import {
   mergedLists,
   type ParameterReading,
   type ParameterRefusal,
+  refusedCondition,
   refusedItem,
   refusedParameter,
-  rulesAbout,
 } from './parameters.ts';
 import type { PathRule, Policy, Rule } from './policy.ts';
 
@@ -341,8 +341,10 @@ export function denialOf(acl: Acl, { capability, path, parameters, reading, wrap
   if (bound !== undefined) return { constraint: bound, rule };
   if (parameters === undefined || capability === 'list') return undefined;
   // As in the peers, a deletion has no parameters: a rule that also grants changes speaks of theirs. Only its conditions are ours.
-  const rules = capability === 'delete' ? rulesAbout(rule.parameters, reading?.conditions) : rule.parameters;
-  const refused = refusedParameter(rules, parameters, reading);
+  const refused =
+    capability === 'delete'
+      ? refusedCondition(rule.parameters, parameters, reading)
+      : refusedParameter(rule.parameters, parameters, reading);
   return refused && { ...refused, rule };
 }
 

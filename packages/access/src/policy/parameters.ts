@@ -39,15 +39,6 @@ export interface ParameterReading {
   readonly conditions?: ReadonlySet<string> | undefined;
 }
 
-/** Returns the rules about these parameters alone. */
-export function rulesAbout(
-  { required, allowed, denied }: ParameterRules,
-  names: ReadonlySet<string> = new Set(),
-): ParameterRules {
-  const about = (lists: ParameterLists): ParameterLists => new Map([...lists].filter(([name]) => names.has(name)));
-  return { required: required.filter((name) => names.has(name)), allowed: about(allowed), denied: about(denied) };
-}
-
 /** Returns whether the rules restrict nothing. */
 export const isUnrestricted = ({ required, allowed, denied }: ParameterRules): boolean =>
   required.length === 0 && allowed.size === 0 && denied.size === 0;
@@ -98,6 +89,22 @@ export function refusedParameter(
     if (refused !== undefined) return refused;
   }
   return undefined;
+}
+
+/** Returns what refuses the conditions of a request; undefined if they are within the rules. Other parameters are not considered. */
+export function refusedCondition(
+  { required, allowed, denied }: ParameterRules,
+  members: Parameters,
+  reading: ParameterReading = {},
+): ParameterRefusal | undefined {
+  const isCondition = (name: string): boolean => reading.conditions?.has(name) === true;
+  const about = (lists: ParameterLists): ParameterLists => new Map([...lists].filter(([name]) => isCondition(name)));
+  const conditions = Object.fromEntries(Object.entries(members).filter(([name]) => isCondition(name)));
+  return refusedParameter(
+    { required: required.filter(isCondition), allowed: about(allowed), denied: about(denied) },
+    conditions,
+    reading,
+  );
 }
 
 /**

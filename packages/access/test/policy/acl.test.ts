@@ -229,6 +229,7 @@ describe('the parameters of a rule', () => {
       ['required_parameters = ["type"]', {}, true],
       ['allowed_parameters = { if = ["30d"] }', { if: '1s' }, false],
       ['allowed_parameters = { if = ["30d"] }', { if: '30d' }, true],
+      ['allowed_parameters = { if = ["30d"] }', { if: '30d', type: 'a' }, true],
       ['allowed_parameters = { type = [] }', { if: '1s' }, true],
       ['denied_parameters = { if = ["1s"] }', { if: '1s' }, false],
       ['denied_parameters = { "*" = [] }', { if: '1s' }, true],

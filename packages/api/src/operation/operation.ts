@@ -151,6 +151,11 @@ export interface GuardedOperation extends Common {
    * @param body - absent if only the path is known
    */
   sameAs?(params: Params, body?: Body): readonly string[];
+  /**
+   * Returns a path that a node will delete later. The caller must be allowed to delete it now, on the conditions that its policies demand:
+   * otherwise policies that let somebody change keys but delete nothing would let it be deleted.
+   */
+  deletesLater?(params: Params): string;
   /** The body is not JSON and may be large. */
   readonly streamsBody?: true;
   /** A text in the body is itself parsed, so memory is also reserved for the values that it can have. */

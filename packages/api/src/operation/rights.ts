@@ -61,6 +61,9 @@ export function decide(
     const refused = formDenial(principal, operation, call, path, reading);
     if (refused !== undefined) return refused;
   }
+  const deleted = operation.deletesLater?.(call.params);
+  const kept = deleted === undefined ? undefined : denial(principal, 'delete', deleted, call.body, undefined, reading);
+  if (kept !== undefined) return kept;
   // Batches are checked item by item in time slices; everything else is decided at once.
   const hasItems = call.verb === 'POST' && [...(reading?.inner ?? [])].some(([name]) => Array.isArray(call.body[name]));
   return reading === undefined || !hasItems ? withinPage(principal, call) : withinItems(principal, call, reading);

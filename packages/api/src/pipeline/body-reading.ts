@@ -96,7 +96,7 @@ const fieldsOf = ({ takes = {}, byType }: Operation): FieldSchema =>
 
 /**
  * Refuses parameters in the wrong place. A condition that is misspelled or misplaced must not let the change pass, so beside conditions no
- * other member is taken in the query of a DELETE, nor in its body. Any other query must have no member that belongs into the body.
+ * other member is taken in the query of a DELETE, nor in its body. Any other query must have no member that belongs in the body.
  *
  * Call it only for callers with the rights, because the refusal shows that the path exists.
  * @throws RequestError

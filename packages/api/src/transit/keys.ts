@@ -1,4 +1,4 @@
-import { allows, denial, type Principal, refusedByPolicy } from '@transitd/access';
+import { allows, denial, refusedByPolicy } from '@transitd/access';
 import {
   base64,
   bool,
@@ -48,15 +48,6 @@ const takingOperation = operationsOn(({ services, node }: Context, call) => {
   const { unless_used_within: withinS } = call.values;
   return { engine, check: unlessUsed(node, engine, withinS) };
 });
-
-/**
- * Refuses a request by which a node will destroy something later, unless the caller may destroy it now: otherwise policies that let
- * somebody change keys but delete nothing would let it be deleted.
- */
-function requireRight(principal: Principal, capability: 'delete' | 'update', path: string): void {
-  const denied = denial(principal, capability, path);
-  if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
-}
 
 const keyReply = ({ key, warnings }: KeyAnswer): Reply => dataReply(keyJson(key), warnings);
 
@@ -218,11 +209,9 @@ const scheduleDeletion = takingOperation(
       unless_used_within: unlessUsedWithin,
     },
     answers: data(keySchema),
+    deletesLater: ({ mount, name }) => `${mount}/keys/${name}`,
   },
-  async ({ engine, check }, { values: { name, after = 0 }, params: { mount } }, { principal }) => {
-    requireRight(principal, 'delete', `${mount}/keys/${name}`);
-    return keyReply(await engine.scheduleDeletion(name, after, check));
-  },
+  async ({ engine, check }, { values: { name, after = 0 } }) => keyReply(await engine.scheduleDeletion(name, after, check)),
 );
 
 const restoreDeleted = keyOperation(
@@ -302,7 +291,9 @@ const configure = takingOperation(
     answers: data(keySchema),
   },
   async ({ engine, check }, { values, params: { mount } }, { principal }) => {
-    if ((values.trim_after ?? 0) > 0) requireRight(principal, 'update', `${mount}/keys/${values.name}/trim`);
+    // Otherwise policies that let somebody change keys but trim none would let old versions be deleted.
+    const denied = (values.trim_after ?? 0) > 0 ? denial(principal, 'update', `${mount}/keys/${values.name}/trim`) : undefined;
+    if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
     return keyReply(await engine.configureKey(values.name, propertiesIn(keySettings, values), check));
   },
 );

@@ -12,7 +12,7 @@ describe('a caller without the rights', () => {
 
   for (const [what, query, body] of [
     ['a query', 'other=1', {}],
-    ['a query that belongs into the body', 'type=hmac&derived=1&min_available_version=1', {}],
+    ['a query that belongs in the body', 'type=hmac&derived=1&min_available_version=1', {}],
     ['a condition in the query', 'unless_used_within=30d', {}],
     ['a misspelled condition', 'unless_used=1', {}],
     ['a condition in the body', '', { unless_used: '30d' }],

@@ -259,18 +259,20 @@ describe('the uses of keys', () => {
 
     it('are demanded by a policy', async () => {
       await used('e8');
-      const required = 'required_parameters = ["unless_used_within"]';
-      const policy = `path "transit/keys/+" { capabilities = ["delete"] ${required} }
-        path "transit/keys/+/schedule-deletion" { capabilities = ["update"] ${required} }`;
+      const policy = `path "transit/keys/+" { capabilities = ["delete"] required_parameters = ["unless_used_within"]
+          allowed_parameters = { unless_used_within = ["30d"] } }
+        path "transit/keys/+/schedule-deletion" { capabilities = ["update"] }`;
       await ask('POST', 'sys/policies/acl/careful', { policy });
       const { auth } = (await ask('POST', 'auth/token/create', { policies: ['careful'] })).body;
       const as = { 'X-Service-Token': auth.client_token };
       const schedule = 'transit/keys/e8/schedule-deletion';
       for (const [verb, path, body] of [
         ['DELETE', 'transit/keys/e8', undefined],
+        ['DELETE', 'transit/keys/e8?unless_used_within=1s', undefined],
         ['POST', schedule, { after: '7d' }],
+        ['POST', schedule, { after: '7d', unless_used_within: '1s' }],
       ] as const)
-        expect((await ask(verb, path, body, as)).status, path).to.equal(403);
+        expect((await ask(verb, path, body, as)).status, `${path} ${JSON.stringify(body)}`).to.equal(403);
       expectRefused(await ask('DELETE', 'transit/keys/e8?unless_used_within=30d', undefined, as), /version 1/);
       expectRefused(await ask('POST', schedule, { after: '7d', unless_used_within: '30d' }, as), /version 1/);
     });
