@@ -17,6 +17,10 @@ describe('a cluster that has left a set and follows again', () => {
     rmSync(folder, { recursive: true });
   });
 
+  const counted = async (site: Site): Promise<void> => {
+    while ((await site.read('core/replication/primary'))?.includes('"isCounted":true') !== true) await new Promise(setImmediate);
+  };
+
   it('is waited for although its keys open the received state, so that it never says hello with it', async () => {
     const [east, west] = [await Site.open(folder, 'east'), await Site.open(folder, 'west')];
     sites.push(east, west);
@@ -32,8 +36,7 @@ describe('a cluster that has left a set and follows again', () => {
     await east.replication.material.setting.write({ timeoutMs: acknowledgeMsMin, onTimeout: 'refuse' });
     await west.follow(east, 'west');
     await until(() => west.health === 472 && west.position === east.position);
-    const credential = () => west.read('core/replication/primary');
-    while ((await credential())?.includes('"isCounted":true') !== true) await new Promise(setImmediate);
+    await counted(west);
     expect(west.node.status.state, 'not sealed since').to.equal('dr_active');
     const { replica } = west.store;
     const commit = replica.commit.bind(replica);
@@ -41,5 +44,25 @@ describe('a cluster that has left a set and follows again', () => {
     const created = await east.engine.createKey('k', {}).catch((error: { code: string }) => error.code);
     replica.commit = commit;
     expect(created).to.equal('outcome_unknown');
+  });
+
+  it('is promoted without force, although the later epoch of its own promotion was undone', async () => {
+    const [north, south] = [await Site.open(folder, 'north'), await Site.open(folder, 'south')];
+    sites.push(north, south);
+    await north.replication.enablePrimary();
+    await south.follow(north, 'south');
+    await until(() => south.node.status.state === 'sealed');
+    await south.unseal(north.shares);
+    await until(() => south.position === north.position);
+    await north.replication.revoke('south'); // so that it does not learn of the promotion
+    await south.replication.promote({ force: true });
+    await until(() => south.health === 200);
+    await south.replication.disablePrimary();
+    await south.follow(north, 'south');
+    await counted(south);
+    await north.replication.demote();
+    await until(() => south.position === north.position);
+    await until(() => south.replication.lastHeard?.demoted === true);
+    expect(await south.replication.promote({ force: false })).to.include({ lossless: true });
   });
 });

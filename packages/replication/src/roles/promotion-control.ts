@@ -181,6 +181,7 @@ const leaveRefusals: Refusals = {
   misses_restore:
     'the primary was restored from a backup, and this secondary still has the state from before: ' +
     'wait until it has received the restored state, or leave with force and with the state from before',
+  superseded: 'another cluster of the set was promoted after this one: leave with force and without its writes',
   not_counted:
     'the fence of the primary does not wait for this secondary yet, so both could accept writes: let it connect once, or leave with force',
 };

@@ -22,7 +22,7 @@ export interface PromotionFacts {
   readonly recentMs: number;
   readonly fence: FenceSettings | undefined;
   /**
-   * Whether the fence of the primary counts this secondary: the primary has answered a hello that this cluster sent when it had a state.
+   * Whether the fence of the primary counts this secondary: the primary has welcomed this cluster, which was in its epoch.
    */
   readonly isCounted: boolean;
   /** Whether the primary uses key material only once each secondary that it counts has confirmed it. */
@@ -69,8 +69,9 @@ export function promotionOf(facts: PromotionFacts): PromotionDecision {
   const from = cursorOf(state);
   if (state.role === 'primary' || state.role === 'disabled') return { kind: 'refuse', reason: 'not_secondary' };
   if (from === undefined) return { kind: 'refuse', reason: 'no_state' };
-  // A superseded cluster that follows another one may not have received the later epoch yet.
-  const isSuperseded = state.role === 'superseded' || state.seen > from.number;
+  // A superseded cluster that follows another one may not have received the later epoch yet. If it counts, the later epoch was its own, and
+  // its promotion was undone.
+  const isSuperseded = state.role === 'superseded' || (state.seen > from.number && !isCounted);
   if (isSuperseded && !force) return { kind: 'refuse', reason: 'superseded' };
   const known = primary !== undefined && sameEpoch(primary.at, from) ? primary : undefined;
   const missing = Math.max(0, (known?.at.index ?? 0) - from.index);

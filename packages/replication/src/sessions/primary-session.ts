@@ -38,8 +38,8 @@ export class PrimarySession {
   #heardMs: number;
   #sentMs = Number.NEGATIVE_INFINITY;
   #isGreeted = false;
-  /** That the secondary follows is being committed, or was. */
-  #isRegistering = false;
+  /** The secondary was told that it counts, or is about to be. */
+  #isWelcomed = false;
   /** When the secondary first reported a position of this history. */
   #positionedMs: number | undefined;
   /** The feature level of the secondary when it connected; it never falls. */
@@ -167,7 +167,7 @@ export class PrimarySession {
       cluster.acknowledged();
       this.#positionedMs ??= this.#parts.clock.nowMs();
       // Most secondaries are sealed by their first state, and say hello again: until then the fence must not wait for them.
-      if (!this.#isRegistering && echoMs !== undefined && echoMs > this.#positionedMs)
+      if (!this.#isWelcomed && echoMs !== undefined && echoMs > this.#positionedMs)
         this.#welcome().catch((error: unknown) => this.#end({ why: 'failed', error }));
     }
     this.progress();
@@ -190,7 +190,6 @@ export class PrimarySession {
     // Without a state it cannot be promoted, and the fence does not wait for it: it says hello again once it has one, or goes on here.
     const canBePromoted = hello.cursor !== undefined;
     if (canBePromoted && (decision?.answer.kind === 'resume' || decision?.answer.kind === 'resynchronize')) {
-      this.#isRegistering = true;
       await registered();
       if (this.#hasEnded) return;
       decision = decided();
@@ -210,6 +209,7 @@ export class PrimarySession {
       this.#refuse(answer.kind === 'refuse' ? answer.reason : 'not_primary');
     } else if (answer.kind === 'resume') {
       this.#send({ kind: 'nodes', ...cluster.nodes() });
+      this.#isWelcomed = true;
       this.#send({ kind: 'welcome', epochs: state.epochs });
       this.#lag.applied(answer.from.index);
       this.#sender = new Sender(cluster.outcomes, { from: answer.from.index, epoch, limits: this.#parts.limits });
@@ -217,9 +217,9 @@ export class PrimarySession {
     } else await this.#sendState();
   }
 
-  /** Welcomes a secondary that goes on with its first state, because it had the keys of that already: it was in the set before. */
+  /** Welcomes a secondary that goes on with the state that it was sent, because it has the keys of that: it was in the set before. */
   async #welcome(): Promise<void> {
-    this.#isRegistering = true;
+    this.#isWelcomed = true;
     await this.#parts.registered();
     const state = this.#parts.cluster.state();
     if (state !== undefined) this.#send({ kind: 'welcome', epochs: state.epochs });

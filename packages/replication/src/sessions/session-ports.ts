@@ -78,7 +78,7 @@ export interface SecondaryCluster {
   mayAnswer(): boolean;
   /** Called when a heartbeat is being answered. */
   answered(nowMs: number): void;
-  /** The primary has welcomed this cluster, which has a state: from now on its fence counts this secondary. */
+  /** The primary has welcomed this cluster, which is in its epoch: from now on its fence counts this secondary. */
   counted(): void;
   /** Called when the primary has reported its position. */
   heard(primary: ReportedPosition): void;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Link } from './memory-link.ts';
-import { epochId, TestPrimary, TestSecondary } from './session-fixtures.ts';
+import { epochId, otherId, TestPrimary, TestSecondary } from './session-fixtures.ts';
 
 const inSync = (primary: TestPrimary, secondary: TestSecondary) => () => secondary.current?.index === primary.index;
 const filled = (count: number): TestPrimary => {
@@ -60,6 +60,41 @@ describe('the registration of a secondary', () => {
     primary.write('transit/later', 'value');
     link.primary.progress();
     await link.until(inSync(primary, secondary));
+    expect(link.ends).to.deep.equal({});
+  });
+
+  it('of one whose state is replaced is told to it on the same connection, although it said hello in another epoch', async () => {
+    const [primary, secondary] = [filled(1), followed()];
+    if (primary.current !== undefined)
+      primary.current = { ...primary.current, epochs: [{ number: 2, id: otherId, start: 10 }], seen: 2 };
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    expect([primary.registrations, secondary.countings]).to.deep.equal([['east'], 0]);
+    link.primary.tick();
+    await link.until(() => link.seen.includes('>heartbeat'));
+    link.nowMs += 250;
+    link.primary.tick();
+    await link.until(() => secondary.countings > 0);
+    expect(link.ends).to.deep.equal({});
+  });
+
+  it('counts for a secondary only once it has adopted the epoch of the primary', async () => {
+    const [primary, secondary] = [filled(1), followed()];
+    if (primary.current !== undefined)
+      primary.current = {
+        ...primary.current,
+        epochs: [...primary.current.epochs, { number: 2, id: otherId, start: 11 }],
+        seen: 2,
+      };
+    const countings: (readonly [string, number])[] = [];
+    secondary.commit = async ({ kind }) => {
+      countings.push([kind, secondary.countings]);
+      return 'committed';
+    };
+    const link = new Link(primary, secondary);
+    await link.until(() => secondary.countings > 0);
+    expect(countings[0]).to.deep.equal(['adopt', 0]);
+    expect(secondary.current?.epochs.at(-1)?.number).to.equal(2);
     expect(link.ends).to.deep.equal({});
   });
 
