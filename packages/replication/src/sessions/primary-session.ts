@@ -167,7 +167,7 @@ export class PrimarySession {
       cluster.acknowledged();
       this.#positionedMs ??= this.#parts.clock.nowMs();
       // Most secondaries are sealed by their first state, and say hello again: until then the fence must not wait for them.
-      if (!this.#isWelcomed && echoMs !== undefined && echoMs > this.#positionedMs)
+      if (this.#sender !== undefined && !this.#isWelcomed && echoMs !== undefined && echoMs > this.#positionedMs)
         this.#welcome().catch((error: unknown) => this.#end({ why: 'failed', error }));
     }
     this.progress();

@@ -1,5 +1,5 @@
 import type { LogIndex } from '@transitd/raft-core';
-import { cursorOf, type Epoch, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
+import { cursorOf, type EpochName, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
 import type { MonotonicClock } from '../roles/fence.ts';
 import { type Claim, claimOf, judgeClaim } from '../roles/meeting.ts';
 import type { Frame } from '../stream/frame.ts';
@@ -42,6 +42,8 @@ export class SecondarySession {
   readonly #follower: Follower;
   #heardMs: number;
   #isWelcome = false;
+  /** The epoch of the primary that has welcomed this cluster; undefined again once this cluster was in it. */
+  #welcomedTo: EpochName | undefined;
   /** The position of the primary's first heartbeat on this connection. */
   #firstHeard: LogIndex | undefined;
   #hasCaughtUp = false;
@@ -90,7 +92,10 @@ export class SecondarySession {
     else if (frame.kind === 'refusal') this.#end({ why: 'refused', reason: frame.reason });
     else if (frame.kind === 'hello' || frame.kind === 'ack' || frame.kind === 'staged') this.unexpected();
     else {
-      if (frame.kind === 'welcome' && isCurrent(state, frame.epochs)) cluster.counted();
+      if (frame.kind === 'welcome') {
+        this.#welcomedTo = frame.epochs.at(-1);
+        this.#noteCounted(state);
+      }
       if (frame.kind === 'state') cluster.receiving(frame.epochs);
       this.#isWelcome ||= frame.kind === 'welcome' || frame.kind === 'state';
       if (frame.kind === 'outcome') this.#lag.known(frame.to, clock.nowMs());
@@ -160,11 +165,18 @@ export class SecondarySession {
     if (result === 'committed') {
       const at = cursorOf(state);
       this.#noteApplied(state);
-      if (step.kind === 'adopt') this.#parts.cluster.counted();
+      this.#noteCounted(state);
       if (step.kind === 'stage') this.#send({ kind: 'staged', attempt: step.attempt, chunk: step.chunk });
       else this.#send({ kind: 'ack', at, echoMs: undefined });
     }
     this.#act(this.#follower.settled(result));
+  }
+
+  #noteCounted(state: ReplicationState): void {
+    const own = cursorOf(state);
+    if (own === undefined || this.#welcomedTo === undefined || !sameEpoch(own, this.#welcomedTo)) return;
+    this.#welcomedTo = undefined;
+    this.#parts.cluster.counted();
   }
 
   #noteApplied({ epochs, index }: ReplicationState): void {
@@ -183,10 +195,4 @@ export class SecondarySession {
     this.#parts.wire.end();
     this.#parts.onEnd(end);
   }
-}
-
-/** Returns whether the newest of these epochs is that of this cluster. */
-function isCurrent(state: ReplicationState, epochs: readonly Epoch[]): boolean {
-  const [own, newest] = [cursorOf(state), epochs.at(-1)];
-  return own !== undefined && newest !== undefined && sameEpoch(own, newest);
 }

@@ -78,6 +78,26 @@ describe('the registration of a secondary', () => {
     expect(link.ends).to.deep.equal({});
   });
 
+  it('is told to one that receives the whole state again when all of that was sent', async () => {
+    const [primary, secondary] = [filled(30), followed()];
+    secondary.wantsWholeState = true;
+    const { promise, resolve } = Promise.withResolvers<'committed'>();
+    secondary.commit = () => promise;
+    const link = new Link(primary, secondary);
+    const beats = (condition: () => boolean) =>
+      link.until(() => {
+        link.nowMs += 250;
+        link.primary.tick();
+        return condition();
+      });
+    await beats(() => secondary.answers > 3);
+    expect(link.seen).to.include('>records').and.not.include('>welcome');
+    resolve('committed');
+    await beats(() => secondary.countings > 0);
+    expect(link.seen.indexOf('>welcome')).to.be.greaterThan(link.seen.indexOf('>end'));
+    expect(link.ends).to.deep.equal({});
+  });
+
   it('counts for a secondary only once it has adopted the epoch of the primary', async () => {
     const [primary, secondary] = [filled(1), followed()];
     if (primary.current !== undefined)
