@@ -1,6 +1,6 @@
 export { addressText, isLoopback } from './addresses.ts';
 export { parseConfig, readConfigFile } from './config.ts';
-export { revocationExpiryMs } from './revocation-lists.ts';
+export { revocationExpiryMs, revocationWarnedMs } from './revocation-lists.ts';
 export {
   type Config,
   type ConfigInput,

@@ -1,5 +1,8 @@
 import type { SecureContextOptions } from 'node:tls';
 
+/** How long before the first list expires a node warns of it, in milliseconds: many are made for a day only. */
+export const revocationWarnedMs = 6 * 3_600_000;
+
 /** UTCTime, of the years 1950 to 2049, and GeneralizedTime, of all others (RFC 5280 §5.1.2.4). */
 const [utcTime, generalizedTime, integer] = [0x17, 0x18, 0x02];
 

@@ -8,6 +8,7 @@ import {
   isLoopback,
   type ListenerConfig,
   revocationExpiryMs,
+  revocationWarnedMs,
   tlsContext,
 } from '@transitd/configuration';
 import { RepeatingTask } from '@transitd/event-loop';
@@ -25,8 +26,8 @@ import { createTelemetry } from './telemetry.ts';
 
 /** Headers timeout of the telemetry listener, in milliseconds. */
 const telemetryHeadersMs = 10_000;
-/** How often the log warns of revocation lists, and how long before they expire, in milliseconds: many are made for a day only. */
-const [revocationWarningMs, revocationWarnedMs] = [3_600_000, 6 * 3_600_000];
+/** How often the log warns of a revocation list that expires soon, in milliseconds. */
+const revocationWarningMs = 3_600_000;
 /** How long gateways may take to hand over the uses of keys, in milliseconds. */
 const usesMsMax = 1000;
 

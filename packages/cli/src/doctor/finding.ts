@@ -1,3 +1,4 @@
+import { revocationWarnedMs } from '@transitd/configuration';
 /** Result of one check, with a suggested fix unless it is ok. */
 export interface Finding {
   readonly state: 'ok' | 'warn' | 'fail';
@@ -26,9 +27,6 @@ export function certificateFinding(
     ? warn(check, `expires in ${days} days, on ${until}`, 'replace it and send SIGHUP to reload')
     : ok(check, `valid until ${until}`);
 }
-
-/** A node warns in its log from this time before the first list expires. */
-const revocationWarnedMs = 6 * 3_600_000;
 
 /** Checks that no revocation list of a listener expires soon. @param untilMs - end of the first one, in ms since 1970 */
 export function revocationFinding(check: string, untilMs: number | undefined, nowMs: number): Finding {

@@ -45,8 +45,7 @@ export class ReadingThreads {
 
   /**
    * Checks messages of this node: they confirm no state that a thread cannot read yet, or for which the driver has not reported whether
-   * threads may read it; and while a thread may read, they show no peer such
-   * a state and do not end the lease.
+   * threads may read it; and while a thread may read, they show no peer such a state and do not end the lease.
    */
   sends(messages: readonly Message[]): void {
     const applied = this.#parts.applied();
