@@ -29,6 +29,8 @@ describe('node bench/growth.ts', function () {
 
   it('names a wrong option', async () => {
     const run = promisify(execFile)(nodeBinary, [join(root, 'bench/growth.ts'), '--keys', '0']);
-    expect(await run.catch(({ stderr }) => stderr)).to.contain("bench/growth.ts: option '--keys <n>' argument '0' is invalid");
+    expect(await run.catch(({ stderr }) => stderr)).to.contain(
+      "bench/growth.ts: option '--keys <n>' argument '0' is invalid. It must be a positive number.",
+    );
   });
 });

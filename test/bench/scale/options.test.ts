@@ -18,8 +18,8 @@ describe('the options of bench/scale.ts', () => {
     [['--nodes', '5,5'], '--nodes must be ascending integers from 3'],
     [['--nodes', '3,x'], '--nodes must be ascending integers from 3'],
     [['--etcd', 'here'], '--etcd: here is not a URL'],
-    [['--requests', '0'], '--requests'],
-    [['--rest', '0'], '--rest'],
+    [['--requests', '0'], "option '--requests <n>' argument '0' is invalid. It must be a positive number."],
+    [['--rest', '0'], "option '--rest <n>' argument '0' is invalid. It must be a positive number."],
   ] as const)
     it(`refuse ${args.join(' ')}`, () => {
       expect(() => parseOptions(args)).to.throw(error);
