@@ -314,9 +314,24 @@ describe('operating a node', () => {
     const after = await expiry();
     expect(after.inUse).to.equal(after.inFile).and.to.be.above(before.inUse);
     certificate('later');
-    writeFileSync(file, config('info').replace('tls: {', 'headers_timeout: 5s\n    tls: {'));
+    writeFileSync(
+      file,
+      config('info').replace('tls: {', 'headers_timeout: 5s\n    tls: {').replace('127.0.0.1:0', '127.0.0.1:1'),
+    );
     server.child.kill('SIGHUP');
-    await server.log(/restart the node to apply the other changes/);
-    expect(await servedName(server.url)).to.equal('after');
+    await server.log(
+      /"settings":\["listeners\.0\.address","listeners\.0\.headers_timeout"\],"msg":"these settings[^}]+need a restart/,
+    );
+    await server.log(/"msg":"reloaded"[\s\S]+"certificates":1,"msg":"reloaded"/);
+    expect(await servedName(server.url), 'another change of the listener').to.equal('later');
+    certificate('latest');
+    writeFileSync(file, 'listeners: []\n');
+    server.child.kill('SIGHUP');
+    await server.log(/the configuration file was not reloaded[\s\S]+"certificates":1,"msg":"reloaded"/);
+    expect(await servedName(server.url), 'a file with faults').to.equal('latest');
+    writeFileSync(join(folder, 'tls.crt'), 'broken');
+    server.child.kill('SIGHUP');
+    await server.log(/holds no certificate in PEM[^}]+it keeps its own[\s\S]+"certificates":0,"msg":"reloaded"/);
+    expect(await servedName(server.url), 'a broken certificate').to.equal('latest');
   });
 });

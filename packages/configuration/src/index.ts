@@ -1,5 +1,6 @@
 export { addressText, isLoopback } from './addresses.ts';
 export { parseConfig, readConfigFile } from './config.ts';
+export { changedKeys, reloaded } from './reload.ts';
 export { revocationExpiryMs, revocationWarnedMs } from './revocation-lists.ts';
 export {
   type Config,

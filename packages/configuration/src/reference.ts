@@ -95,8 +95,8 @@ the schema that checks the file: do not edit it. [Run a node](node-operations.md
 - An unknown key, a value out of range or an unknown variable \`TRANSITD_…\` ends the start with exit code 1. The message names every
   fault with file, line and column, and for a misspelled name the one that was probably meant. Faults that involve several keys are
   reported once each key is valid by itself. \`transitd doctor --config FILE\` checks a file without a start.
-- A change needs a restart, except of the keys marked **SIGHUP**, which that signal applies. It refuses a file with faults and keeps the
-  present settings.
+- A change needs a restart, except of the keys marked **SIGHUP**, which that signal applies; the log names other keys that have changed. A
+  file with faults changes no setting. A listener whose address has changed reads its present TLS files again until the restart.
 `;
 
 /** Returns the type with its range, or the values of a choice. */

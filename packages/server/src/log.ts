@@ -37,6 +37,10 @@ export class NodeLog implements LiveLog {
   }
 
   /** The lowest level of the lines on stderr. */
+  get level(): LogConfig['level'] {
+    return this.#level;
+  }
+
   set level(level: LogConfig['level']) {
     this.#level = level;
     this.#adjust();

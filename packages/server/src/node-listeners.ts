@@ -14,6 +14,7 @@ import {
 import { RepeatingTask } from '@transitd/event-loop';
 import type { Connections } from '@transitd/http';
 import { gatewayCount, type Node } from '@transitd/node';
+import { reasonOf } from '@transitd/process';
 import { Gateways } from './gateways/gateways.ts';
 import type { HeapGrowth } from './gateways/heap-growth.ts';
 import type { GatewayListener } from './gateways/messages.ts';
@@ -76,6 +77,11 @@ export class NodeListeners {
     );
   }
 
+  /** The settings of the listeners for clients: of the last reload, or, before they are open, of the start. */
+  get settings(): ListenerConfig[] {
+    return this.#parts.config.listeners.map((listener, index) => this.#forClients[index]?.config ?? listener);
+  }
+
   /** The gateway threads; undefined until they are started, and on a node without any. */
   get gateways(): Gateways | undefined {
     return this.#gateways;
@@ -94,15 +100,37 @@ export class NodeListeners {
     this.#revocationWarnings.start();
   }
 
-  /** Uses other certificates for new handshakes. @param contexts - by the index of the listener; undefined: it has no TLS */
-  async replaceContexts(contexts: readonly (SecureContextOptions | undefined)[]): Promise<void> {
-    for (const [index, context] of contexts.entries()) if (context !== undefined) this.#listeners[index]?.replaceContext(context);
-    this.#forClients = this.#forClients.map((listener, index) => ({
-      ...listener,
-      ...withExpiry(contexts[index] ?? listener.tls),
-    }));
+  /**
+   * Reads the TLS files of the open listeners, and uses them for new handshakes. A listener whose files have a fault keeps all that it has.
+   * @param settings - by the index of the listener; they differ from the present ones in what a reload may change
+   * @returns the number of certificates that were replaced
+   */
+  async reload(settings: readonly ListenerConfig[]): Promise<number> {
+    const contexts: (SecureContextOptions | undefined)[] = [];
+    this.#forClients = this.#forClients.map((listener, index) => {
+      const config = settings[index] ?? listener.config;
+      const context = this.#readAgain(config);
+      contexts.push(context);
+      if (context === undefined) return listener;
+      this.#listeners[index]?.replaceContext(context);
+      return { ...listener, config, ...withExpiry(context) };
+    });
     await this.#gateways?.replaceContexts(contexts);
     this.#warnOfRevocationLists();
+    return contexts.filter((context) => context !== undefined).length;
+  }
+
+  #readAgain({ address, tls }: ListenerConfig): SecureContextOptions | undefined {
+    try {
+      return tls && tlsContext(tls);
+    } catch (error) {
+      const reason = reasonOf(error);
+      this.#parts.log.error(
+        { address: addressText(address), reason },
+        'the TLS files of this listener were not reloaded: it keeps its own',
+      );
+      return undefined;
+    }
   }
 
   /** Resolves when all requests in flight have ended or their time is up, and all listeners and threads are closed. */

@@ -1,8 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
 import { allRoutes, authMethods, Limits } from '@transitd/api';
 import { AuditDevices, noAudit } from '@transitd/audit';
 import { BarrierError } from '@transitd/barrier';
-import { type Config, type ListenerConfig, tlsContext } from '@transitd/configuration';
+import { type Config, changedKeys, reloaded } from '@transitd/configuration';
 import { Connections, reading, unreadResponses } from '@transitd/http';
 import { gatewayCount, Node } from '@transitd/node';
 import { exitCode, type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
@@ -57,7 +56,7 @@ async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog)
   warnOfCoreDumps(log);
   const running: Running = {};
   const stop = listenForStop((signal) => log.info({ signal }, 'stopping'));
-  handleOtherSignals({ config, reread, nodeLog, running });
+  handleOtherSignals({ config: given, reread, nodeLog, running });
   arm(process.env['TRANSITD_FAILPOINTS']);
 
   const limits = limitsFor(config, log);
@@ -179,7 +178,7 @@ async function makeReady(node: Node, { rootToken }: DevNode): Promise<void> {
 }
 
 interface Reloading {
-  /** The configuration at the start. */
+  /** The configuration at the start, as it was read. */
   readonly config: Config;
   readonly reread: (() => Config) | undefined;
   readonly nodeLog: NodeLog;
@@ -190,32 +189,33 @@ interface Reloading {
 function handleOtherSignals(reloading: Reloading): void {
   const log = reloading.nodeLog.logger;
   process.on('SIGHUP', () => {
-    void reloading.running.audit?.reopen();
-    reload(reloading).catch((error: unknown) =>
-      log.error({ reason: reasonOf(error) }, 'reload failed; settings that were not reloaded keep their values'),
-    );
+    reload(reloading).catch((error: unknown) => log.error({ reason: reasonOf(error) }, 'reload failed'));
   });
   // By default SIGUSR2 would end the process without a leadership transfer, and process managers and log shippers send it by habit.
   process.on('SIGUSR2', () => log.warn('ignored SIGUSR2: transitd does not use it'));
 }
 
-/**
- * Applies the certificates and the log level of a reread configuration; ignores other settings.
- * @throws StartError if listeners changed in anything but certificates; then no listener changes
- */
+/** Applies the changes of a reread configuration that need no restart, and reads the TLS files again. Names the other changes. */
 async function reload({ config, reread, nodeLog, running }: Reloading): Promise<void> {
-  const next = reread?.() ?? config;
-  const { level } = next.log;
-  nodeLog.level = level;
-  if (!isDeepStrictEqual(next.listeners.map(fixedSettings), config.listeners.map(fixedSettings)))
-    throw new StartError('listeners: only certificates can be reloaded; restart the node to apply the other changes');
-  const contexts = next.listeners.map(({ tls }) => tls && tlsContext(tls));
-  await running.listeners?.replaceContexts(contexts);
-  nodeLog.logger.info({ logLevel: level, certificates: contexts.filter((context) => context !== undefined).length }, 'reloaded');
+  const log = nodeLog.logger;
+  const { audit, listeners } = running;
+  void audit?.reopen();
+  const present: Config = {
+    ...config,
+    log: { ...config.log, level: nodeLog.level },
+    listeners: listeners?.settings ?? config.listeners,
+  };
+  let next = present;
+  try {
+    next = reread?.() ?? present;
+  } catch (error) {
+    log.error({ reason: reasonOf(error) }, 'the configuration file was not reloaded: all settings keep their values');
+  }
+  const applied = reloaded(present, next);
+  nodeLog.level = applied.log.level;
+  const settings = changedKeys(applied, next);
+  if (settings.length > 0)
+    log.warn({ settings }, 'these settings have changed in the configuration, and need a restart of this node');
+  const certificates = await listeners?.reload(applied.listeners);
+  log.info({ logLevel: nodeLog.level, certificates }, 'reloaded');
 }
-
-/** Returns the settings of a listener that need a restart to change. */
-const fixedSettings = ({ tls, ...rest }: ListenerConfig): object => ({
-  ...rest,
-  tls: tls && { requestsCertificate: tls.client_ca_file !== undefined, client_auth: tls.client_auth },
-});
