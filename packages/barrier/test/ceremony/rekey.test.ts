@@ -93,6 +93,20 @@ describe('a rekey', () => {
     expect(await read(barrier, 'b')).to.equal('back');
   });
 
+  it('and a rotation after it are followed by a node that missed both, such as one that was cut off', async () => {
+    const store = memoryStore();
+    const { barrier, shares } = await unsealedBarrier({ store });
+    const cutOff = faultyStore(store);
+    const other = await openBarrier(cutOff);
+    await unsealWith(other, shares.slice(0, 2));
+    cutOff.beforeGet = () => Promise.reject(new StoreError('busy', 'busy'));
+    await rekeyed(barrier, shares.slice(0, 2));
+    await barrier.rotation.rotate();
+    await put(barrier, 'a', 'after');
+    delete cutOff.beforeGet;
+    expect(await read(other, 'a')).to.equal('after');
+  });
+
   it('counts each current share once, and refuses a wrong one and keeps the progress', async () => {
     const { barrier, shares } = await unsealedBarrier();
     const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = shares;
