@@ -35,6 +35,7 @@ export {
   hasDenials,
   hasParameterRules,
   itemDenial,
+  laterDenial,
   type NamedRule,
   nameDenial,
   type Principal,

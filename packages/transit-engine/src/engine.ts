@@ -1,6 +1,7 @@
 import type { RecordClock } from '@transitd/process';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
+import { deletesEarlier, trimsSooner } from './keys/aging.ts';
 import { type EngineCaches, engineCaches } from './keys/cache-budget.ts';
 import { ChangeQueue } from './keys/change-queue.ts';
 import { changeDue, type DueChange, type DueKind, type DuePauses, type DueRound, isDue } from './keys/due.ts';
@@ -294,18 +295,21 @@ export class TransitEngine {
   }
 
   /**
-   * @param check - asked about versions that may no longer decrypt and verify
-   * @throws TransitError `key_not_found`, `invalid_request`; what `check` throws
+   * @param check - asked about versions that may no longer decrypt and verify, and about those that a new `trim_after` will delete
+   * @param requireTrim - called if `trim_after` deletes versions because of this that would stay, or earlier
+   * @throws TransitError `key_not_found`, `invalid_request`; what `check` and `requireTrim` throw
    */
-  configureKey(name: string, request: ConfigureKeyRequest, check?: LossCheck): Promise<KeyAnswer> {
+  configureKey(name: string, request: ConfigureKeyRequest, check?: LossCheck, requireTrim?: () => void): Promise<KeyAnswer> {
     return this.#change(name, notFound(name), async (key) => {
       // Only a limit of the key depends on its uses.
       const isLimited = (request.maxOperations ?? key.record.maxOperations) !== undefined;
       const usage = isLimited ? await this.#usageOf(key) : undefined;
       const change = configureKey(this.#paths, key, request, this.#clock.utcMs(), usage);
-      const { minDecryptionVersion: before } = key.record;
-      const { minDecryptionVersion: after } = change.record;
-      if (after > before) await check?.(key, (version) => version >= before && version < after);
+      const [before, after] = [key.record, change.record];
+      if (deletesEarlier(before, after)) requireTrim?.();
+      const first = trimsSooner(before, after) ? Math.max(before.minAvailableVersion, 1) : before.minDecryptionVersion;
+      const end = after.minDecryptionVersion;
+      if (end > first) await check?.(key, (version) => version >= first && version < end);
       return change;
     });
   }

@@ -317,6 +317,8 @@ export interface AccessRequest {
   readonly parameters?: Parameters | undefined;
   /** How the operation reads the parameters. */
   readonly reading?: ParameterReading | undefined;
+  /** What a node will do later: of the parameters, only the conditions count. */
+  readonly isLater?: true;
   /** Requested wrapping TTL in seconds, 0 for none; absent to skip the wrapping bounds of the rule. */
   readonly wrapTtlS?: number | undefined;
 }
@@ -332,7 +334,10 @@ const missing = Object.fromEntries(capabilities.map((name) => [name, `capabiliti
 >;
 
 /** Returns why the rule on the path refuses the request; undefined if it grants the capability and allows the parameters. */
-export function denialOf(acl: Acl, { capability, path, parameters, reading, wrapTtlS }: AccessRequest): Denial | undefined {
+export function denialOf(
+  acl: Acl,
+  { capability, path, parameters, reading, isLater, wrapTtlS }: AccessRequest,
+): Denial | undefined {
   const rule = capability === 'list' ? acl.listRuleFor(path) : ruleOn(acl, path);
   if (rule === undefined || (rule.capabilities & bitOf(capability)) === 0)
     return { constraint: rule?.deny === true ? 'deny' : missing[capability], rule };
@@ -342,7 +347,7 @@ export function denialOf(acl: Acl, { capability, path, parameters, reading, wrap
   if (parameters === undefined || capability === 'list') return undefined;
   // As in the peers, a deletion has no parameters: a rule that also grants changes speaks of theirs. Only its conditions are ours.
   const refused =
-    capability === 'delete'
+    capability === 'delete' || isLater === true
       ? refusedCondition(rule.parameters, parameters, reading)
       : refusedParameter(rule.parameters, parameters, reading);
   return refused && { ...refused, rule };

@@ -49,6 +49,18 @@ export const denial = (
   reading?: ParameterReading,
 ): Denial | undefined => (root ? undefined : denialOf(acl, { capability, path, parameters, reading, wrapTtlS }));
 
+/**
+ * Returns why the policies refuse the caller that a node will use a capability on a path later, because of a request with these parameters.
+ * Of the rules about parameters, only those about conditions hold: the other parameters are those of the request.
+ */
+export const laterDenial = (
+  { root, acl }: Principal,
+  capability: Capability,
+  path: string,
+  parameters: Parameters,
+  reading: ParameterReading | undefined,
+): Denial | undefined => (root ? undefined : denialOf(acl, { capability, path, parameters, reading, isLater: true }));
+
 /** Returns whether the caller may use a capability on a path. @see denial */
 export const allows = (principal: Principal, capability: Capability, path: string): boolean =>
   denial(principal, capability, path) === undefined;

@@ -63,8 +63,8 @@ export interface OperationDescription<S extends FieldSchema = FieldSchema> {
   readonly answers: Answers;
 }
 
-/** A call whose body was converted into its declared fields. */
-export type TypedCall<S extends FieldSchema> = Omit<Call, 'body'> & Pick<Fields<S>, 'values'>;
+/** A call whose body was converted into its declared fields. The body as it was sent is for the rules of policies. */
+export type TypedCall<S extends FieldSchema> = Call & Pick<Fields<S>, 'values'>;
 
 /** What an operation on declared fields returns: its reply, or nothing for a write without a result. */
 export type Result = Reply | Promise<Reply> | Promise<Reply | undefined> | Promise<void>;
@@ -75,11 +75,11 @@ export type Result = Reply | Promise<Reply> | Promise<Reply | undefined> | Promi
  */
 export async function withFields<S extends FieldSchema>(
   takes: S,
-  { body, ...call }: Call,
+  call: Call,
   run: (typed: TypedCall<S>) => Result,
 ): Promise<Reply> {
   const inPath = Object.entries(call.params).filter(([name]) => Object.hasOwn(takes, name));
-  const { values, warnings } = fields(takes, body, Object.fromEntries(inPath));
+  const { values, warnings } = fields(takes, call.body, Object.fromEntries(inPath));
   try {
     return warned((await run({ ...call, values })) || noContentReply, warnings);
   } catch (error) {

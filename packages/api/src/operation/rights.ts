@@ -5,6 +5,7 @@ import {
   grants,
   hasParameterRules,
   itemDenial,
+  laterDenial,
   type NamePlace,
   nameDenial,
   type ParameterReading,
@@ -62,12 +63,20 @@ export function decide(
     if (refused !== undefined) return refused;
   }
   const deleted = operation.deletesLater?.(call.params);
-  const kept = deleted === undefined ? undefined : denial(principal, 'delete', deleted, call.body, undefined, reading);
+  const kept = deleted === undefined ? undefined : laterDenial(principal, 'delete', deleted, call.body, reading);
   if (kept !== undefined) return kept;
   // Batches are checked item by item in time slices; everything else is decided at once.
   const hasItems = call.verb === 'POST' && [...(reading?.inner ?? [])].some(([name]) => Array.isArray(call.body[name]));
   return reading === undefined || !hasItems ? withinPage(principal, call) : withinItems(principal, call, reading);
 }
+
+/** Returns why the policies refuse that a node will do later what `operation` does, because of this call. */
+export const denialLater = (
+  principal: Principal,
+  { capability, path }: { readonly capability: Capability; readonly path: string },
+  operation: GuardedOperation,
+  call: Pick<Call, 'params' | 'body'>,
+): Denial | undefined => laterDenial(principal, capability, path, call.body, readingOf(operation, call));
 
 export const isDenial = (decided: Call | Denial): decided is Denial => 'constraint' in decided;
 

@@ -1,4 +1,4 @@
-import { allows, denial, refusedByPolicy } from '@transitd/access';
+import { allows, refusedByPolicy } from '@transitd/access';
 import {
   base64,
   bool,
@@ -31,6 +31,7 @@ import { data, names, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
 import { type Context, type GatewayContext, inGateway, operationsOn, type Params, type Route } from '../operation/operation.ts';
 import { pageFields } from '../operation/pages.ts';
+import { denialLater } from '../operation/rights.ts';
 import { keyTypeSpellings, parameterSetSpellings } from '../operation/spellings.ts';
 import { setIn, wholeMacBytes, withoutEffect } from './data-fields.ts';
 import { keyJson, keySchema } from './key-json.ts';
@@ -273,7 +274,7 @@ const keySettings = {
     { min: 0, max: keptVersionsMax },
   ),
   trim_after: duration(
-    'Delete versions permanently that have been below `min_decryption_version` for this time: at least one hour, or 0 for never; needs the right to trim the key',
+    'Delete versions permanently that have been below `min_decryption_version` for this time: at least one hour, or 0 for never; what deletes them earlier needs the right to trim the key',
   ),
   min_mac_length: int('Bytes of the shortest CMAC that verifies without `mac_length`, for keys that make CMACs', {
     min: cmacBytesMin,
@@ -290,11 +291,19 @@ const configure = takingOperation(
     takes: { name: keyName, ...keySettings, unless_used_within: unlessUsedWithin },
     answers: data(keySchema),
   },
-  async ({ engine, check }, { values, params: { mount } }, { principal }) => {
+  async ({ engine, check }, call, { principal }) => {
+    const { values, params } = call;
     // Otherwise policies that let somebody change keys but trim none would let old versions be deleted.
-    const denied = (values.trim_after ?? 0) > 0 ? denial(principal, 'update', `${mount}/keys/${values.name}/trim`) : undefined;
-    if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
-    return keyReply(await engine.configureKey(values.name, propertiesIn(keySettings, values), check));
+    const requireTrim = (): void => {
+      const denied = denialLater(
+        principal,
+        { capability: 'update', path: `${params.mount}/keys/${values.name}/trim` },
+        trim,
+        call,
+      );
+      if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
+    };
+    return keyReply(await engine.configureKey(values.name, propertiesIn(keySettings, values), check, requireTrim));
   },
 );
 

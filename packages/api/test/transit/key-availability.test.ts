@@ -111,7 +111,21 @@ describe('keys and versions out of use', () => {
     expect((await at.ask('GET transit/keys/k')).body.data).to.include({ keep_decryption_versions: 0, trim_after: 0 });
     expect(await asked('config', { trim_after: 0 }, onlyConfig)).to.equal(200);
     expect(await asked('config', trims, changes)).to.equal(200);
-    await at.ask('POST transit/keys/k/config', { body: { keep_decryption_versions: 0, trim_after: 0 } });
+    expect(
+      (await at.ask('POST transit/keys/k/config', { body: { keep_decryption_versions: 0, trim_after: '2h' } })).status,
+    ).to.equal(200);
+    await at.ask('POST transit/keys/k/rotate');
+    for (const [body, status] of [
+      [{ min_decryption_version: 3, min_encryption_version: 3 }, 403], // from 2: version 2 would be deleted
+      [{ keep_decryption_versions: 2 }, 403],
+      [{ trim_after: '1h' }, 403],
+      [{ trim_after: '2h', deletion_allowed: true }, 200],
+      [{ trim_after: '3h' }, 200],
+      [{ min_decryption_version: 1 }, 200],
+    ] as const)
+      expect(await asked('config', body, onlyConfig), JSON.stringify(body)).to.equal(status);
+    await at.ask('POST transit/keys/k/config', { body: { trim_after: 0 } });
+    expect(await asked('config', { min_decryption_version: 2 }, onlyConfig)).to.equal(200);
 
     const deletion = { after: '7d' };
     expect(await asked('schedule-deletion', deletion, changes)).to.equal(403);

@@ -195,6 +195,17 @@ describe('the uses of keys', () => {
       expect((await untilUnused(() => trim('1s'))).body.data.min_available_version).to.equal(2);
     });
 
+    it('refuse a trim_after that would delete such versions', async () => {
+      await used('aging');
+      await ask('POST', 'transit/keys/aging/config', { min_decryption_version: 2 });
+      const set = (trim_after: string, within: string): Promise<Answered> =>
+        ask('POST', 'transit/keys/aging/config', { trim_after, unless_used_within: within });
+      expectRefused(await set('2h', '30d'), /version 1 \(1 encryptions/);
+      expect((await untilUnused(() => set('2h', '1s'))).body.data.trim_after).to.equal(7200);
+      expectRefused(await set('1h', '30d'), /version 1 \(1 encryptions/);
+      for (const later of ['2h', '3h']) expect((await set(later, '30d')).status).to.equal(200);
+    });
+
     it('refuse a deletion, whose query asks for it', async () => {
       await used('e3');
       expectRefused(await ask('DELETE', 'transit/keys/e3?unless_used_within=30d'), /version 1/);
@@ -261,20 +272,28 @@ describe('the uses of keys', () => {
       await used('e8');
       const policy = `path "transit/keys/+" { capabilities = ["delete"] required_parameters = ["unless_used_within"]
           allowed_parameters = { unless_used_within = ["30d"] } }
+        path "transit/keys/+/trim" { capabilities = ["update"] required_parameters = ["min_available_version", "unless_used_within"]
+          allowed_parameters = { min_available_version = [], unless_used_within = ["30d"] } }
+        path "transit/keys/+/config" { capabilities = ["update"] }
         path "transit/keys/+/schedule-deletion" { capabilities = ["update"] }`;
       await ask('POST', 'sys/policies/acl/careful', { policy });
       const { auth } = (await ask('POST', 'auth/token/create', { policies: ['careful'] })).body;
       const as = { 'X-Service-Token': auth.client_token };
-      const schedule = 'transit/keys/e8/schedule-deletion';
+      const [schedule, config] = ['transit/keys/e8/schedule-deletion', 'transit/keys/e8/config'];
+      const trims = { min_decryption_version: 2, trim_after: '1h' };
       for (const [verb, path, body] of [
         ['DELETE', 'transit/keys/e8', undefined],
         ['DELETE', 'transit/keys/e8?unless_used_within=1s', undefined],
         ['POST', schedule, { after: '7d' }],
         ['POST', schedule, { after: '7d', unless_used_within: '1s' }],
+        ['POST', config, trims],
+        ['POST', config, { ...trims, unless_used_within: '1s' }],
       ] as const)
         expect((await ask(verb, path, body, as)).status, `${path} ${JSON.stringify(body)}`).to.equal(403);
       expectRefused(await ask('DELETE', 'transit/keys/e8?unless_used_within=30d', undefined, as), /version 1/);
       expectRefused(await ask('POST', schedule, { after: '7d', unless_used_within: '30d' }, as), /version 1/);
+      expectRefused(await ask('POST', config, { ...trims, unless_used_within: '30d' }, as), /version 1/);
+      expect((await ask('POST', config, { keep_encryption_versions: 1 }, as)).status).to.equal(200);
     });
 
     it('show what holds for every field: a query that would be ignored is refused', async () => {

@@ -166,6 +166,25 @@ export function withoutTrimmed(record: KeyRecord, minAvailableVersion: number): 
   return { ...trimmed, aging: { ...aging, retired } };
 }
 
+/** Returns whether a change of the settings shortens `trim_after`, or turns it on. */
+export const trimsSooner = (before: KeyRecord, after: KeyRecord): boolean =>
+  isLess(agingSettings(after).trimAfterS, agingSettings(before).trimAfterS);
+
+/** Returns whether a change of the settings lets `trim_after` delete versions that would stay without it, or earlier. */
+export function deletesEarlier(before: KeyRecord, after: KeyRecord): boolean {
+  const [was, is] = [agingSettings(before), agingSettings(after)];
+  if (is.trimAfterS === 0) return false;
+  return (
+    trimsSooner(before, after) ||
+    after.minDecryptionVersion > before.minDecryptionVersion ||
+    isLess(is.keepDecryptionVersions, was.keepDecryptionVersions) ||
+    (is.keepDecryptionVersions > 0 && isLess(after.autoRotatePeriodS, before.autoRotatePeriodS))
+  );
+}
+
+/** Compares settings of which 0 means never, or all. */
+const isLess = (one: number, other: number): boolean => one !== 0 && (other === 0 || one < other);
+
 /** Returns the oldest version that is left when all versions are deleted whose time has come; undefined if none are. */
 export const trimmedAt = ({ aging = off }: Pick<KeyRecord, 'aging'>, dueMs: number): number | undefined =>
   aging.retired.findLast((each) => trimTimeMs(aging, each) <= dueMs)?.below;

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { clockOf } from '../../../process/test/test-clock.ts';
 import { type ConfigureKeyRequest, type Confirmation, TransitEngine, TransitError } from '../../src/index.ts';
+import { deletesEarlier } from '../../src/keys/aging.ts';
 import { settingsOf } from '../../src/keys/key.ts';
 import { configureKey } from '../../src/keys/key-config.ts';
 import { decodeKeyRecord, encodeKeyRecord, type KeyRecord } from '../../src/keys/key-record.ts';
@@ -555,4 +556,27 @@ describe('the versions of a key, after any changes', () => {
       }),
     );
   });
+});
+
+describe('a change of settings', () => {
+  const aging = { keepEncryptionVersions: 0, keepDecryptionVersions: 0, trimAfterS: 2 * hourS, retired: [] };
+  for (const [what, fields, request, isEarlier] of [
+    ['turns trim_after on', {}, { trimAfterS: hourS }, true],
+    ['shortens it', { aging }, { trimAfterS: hourS }, true],
+    ['repeats it', { aging }, { trimAfterS: 2 * hourS, minDecryptionVersion: 1 }, false],
+    ['makes it longer', { aging }, { trimAfterS: 3 * hourS }, false],
+    ['turns it off', { aging }, { trimAfterS: 0, minDecryptionVersion: 3 }, false],
+    ['raises the minimum', { aging, minEncryptionVersion: 5 }, { minDecryptionVersion: 3 }, true],
+    ['raises the minimum without it', { minEncryptionVersion: 5 }, { minDecryptionVersion: 3 }, false],
+    ['lowers the minimum', { aging, minEncryptionVersion: 5, minDecryptionVersion: 3 }, { minDecryptionVersion: 2 }, false],
+    ['keeps fewer versions', { aging: { ...aging, keepDecryptionVersions: 9 } }, { keepDecryptionVersions: 8 }, true],
+    ['limits the versions', { aging }, { keepDecryptionVersions: 9 }, true],
+    ['keeps more versions', { aging: { ...aging, keepDecryptionVersions: 8 } }, { keepDecryptionVersions: 9 }, false],
+    ['rotates a key that keeps few', { aging: { ...aging, keepDecryptionVersions: 9 } }, { autoRotatePeriodS: hourS }, true],
+    ['rotates a key that keeps all', { aging }, { autoRotatePeriodS: hourS }, false],
+    ['allows deletion', { aging }, { deletionAllowed: true }, false],
+  ] as const)
+    it(`deletes versions ${isEarlier ? '' : 'no '}earlier if it ${what}`, () => {
+      expect(deletesEarlier(recordWith(fields), configured(fields, request).record)).to.equal(isEarlier);
+    });
 });
