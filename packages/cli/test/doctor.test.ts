@@ -29,6 +29,9 @@ const healthy = {
   clock_skew_ms: 0,
   echo_duration_ms: 0,
 };
+const mib = 2 ** 20;
+/** A disk of 100 GiB. */
+const disk = (freeMib: number) => ({ freeBytes: freeMib * mib, totalBytes: 100 * 1024 * mib });
 const shamir = { type: 'shamir', progress: 0, t: 3 };
 
 describe('the doctor', () => {
@@ -53,9 +56,16 @@ describe('the doctor', () => {
     { what: 'a revocation list without an end', finding: revocationFinding('c', undefined, 0), state: 'ok' },
     { what: 'a revocation list for five hours', finding: revocationFinding('c', 5 * 3_600_000, 0), state: 'warn' },
     { what: 'an expired revocation list', finding: revocationFinding('c', dayMs, dayMs), state: 'fail' },
-    { what: 'free space of twice the reserve', finding: diskFinding(2048, 1024), state: 'ok' },
-    { what: 'free space below twice the reserve', finding: diskFinding(2047, 1024), state: 'warn' },
-    { what: 'free space below the reserve', finding: diskFinding(1023, 1024), state: 'fail' },
+    { what: 'free space of twice the reserve', finding: diskFinding(disk(2048), 1024 * mib), state: 'ok' },
+    { what: 'free space below twice the reserve', finding: diskFinding(disk(2047), 1024 * mib), state: 'warn' },
+    { what: 'free space below the reserve', finding: diskFinding(disk(1023), 1024 * mib), state: 'fail' },
+    { what: 'a reserve of more than 5 % of the disk', finding: diskFinding(disk(20_000), 6000 * mib), state: 'warn' },
+    {
+      what: 'the reserve of a small disk',
+      finding: diskFinding({ freeBytes: 400 * mib, totalBytes: 2000 * mib }, 512 * mib),
+      state: 'ok',
+    },
+    { what: 'no reserve', finding: diskFinding(disk(1), 0), state: 'ok' },
     { what: 'Node.js 24', finding: nodeVersion('24.21.0'), state: 'ok' },
     { what: 'a newer Node.js', finding: nodeVersion('26.0.0'), state: 'warn' },
     { what: 'an active node', finding: stateFinding(healthy, { ...shamir, t: 1 }), state: 'ok' },
@@ -312,7 +322,7 @@ describe('the doctor', () => {
         more: { audit: [{ type: 'file', name: 'main', path: join(import.meta.filename, 'audit.log') }] },
         found: ['fail audit main'],
       },
-      { what: 'a full disk', more: { raft: { disk_reserve: '4096TiB' } }, found: ['fail disk'] },
+      { what: 'a reserve that is larger than the disk', more: { raft: { disk_reserve: '4096TiB' } }, found: ['warn disk'] },
       {
         what: 'a missing library',
         more: { pkcs11_libraries: [{ name: 'hsm', path: '/nowhere/lib.so' }] },
@@ -327,7 +337,7 @@ describe('the doctor', () => {
         found: ['warn retry_join http://127.0.0.1:1'],
       },
       {
-        what: 'an etcd that is unreachable, and no full disk of a node that keeps no records there',
+        what: 'an etcd that is unreachable, and no reserve of a node that keeps no records there',
         more: {
           cluster_addr: '127.0.0.1:8201',
           storage: { type: 'etcd', endpoints: ['http://127.0.0.1:1'] },

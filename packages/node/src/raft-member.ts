@@ -9,7 +9,8 @@ import {
   readAuthority,
   StateComparison,
 } from '@transitd/cluster';
-import { supportedLevels } from '@transitd/storage-fsm';
+import type { Logger } from '@transitd/process';
+import { isCapped, reserveIn, supportedLevels } from '@transitd/storage-fsm';
 import { isAlone, NodeFitness } from './fitness.ts';
 import { Leadership } from './leadership.ts';
 import { BaseMember, clusterHostOf, logClockJumps, type MemberHost, type OpenedMember, openBarrier } from './member.ts';
@@ -134,6 +135,7 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
     ...(connections && { membership: connections.ports }),
   });
   resources.defer(() => engine.stop());
+  warnOfReserve(log, config.raft.disk_reserve, engine.diskBytes);
   stopping.throwIfAborted();
   const stop = (): void => void engine.stop().catch(() => undefined); // ends the wait below
   stopping.addEventListener('abort', stop);
@@ -191,6 +193,12 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   });
   await member.start({ alone });
   return member;
+}
+
+function warnOfReserve(log: Logger, configured: number, diskBytes: number | undefined): void {
+  if (diskBytes === undefined || !isCapped(diskBytes, configured)) return;
+  const reserve = Math.floor(reserveIn(diskBytes, { reserveBytes: configured }));
+  log.warn({ configured, reserve }, 'raft.disk_reserve is more than 5 % of the volume, of which this node reserves no more');
 }
 
 const noNames = { member: () => undefined };

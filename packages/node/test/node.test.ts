@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BarrierError } from '@transitd/barrier';
@@ -69,6 +69,17 @@ describe('a node', () => {
     expect(readdirSync(join(folder, 'data'))).to.deep.equal(['lock']);
     await node.initialize(one);
     expect(node.active).to.equal(true);
+  });
+
+  it('warns at its start of a reserve that is capped, with both figures', async () => {
+    const node = await open(staticSeal('one'), join(folder, 'data'), { raft: { disk_reserve: '4096TiB' } });
+    await node.initialize(one);
+    const { blocks, bsize } = statfsSync(folder);
+    const warning = warnings.find(({ msg }) => msg.startsWith('raft.disk_reserve'));
+    expect(warning).to.include({ configured: 2 ** 52, reserve: Math.floor(0.05 * blocks * bsize) });
+    warnings.length = 0;
+    await (await open(staticSeal('one'), join(folder, 'other'))).initialize(one);
+    expect(warnings).to.deep.equal([]);
   });
 
   it('raises the feature level when it creates a cluster, but not when an initialized one is asked to initialize', async () => {

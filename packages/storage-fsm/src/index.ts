@@ -1,6 +1,6 @@
 export { lockDirectory } from './directory/directory-lock.ts';
 export { type Disk, syncDirectory } from './directory/disk.ts';
-export { DiskReserve, type DiskReserveOptions, growthBytesMin } from './directory/disk-reserve.ts';
+export { DiskReserve, type DiskReserveOptions, type DiskSpace, isCapped, reserveIn } from './directory/disk-reserve.ts';
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './directory/node-directory.ts';
 export { type PolicyRule, Refusal, type RefusedBy, StorageDamaged, StorageFailed, StorageInUse } from './errors.ts';
 export { armFailpoints, type FailpointName, failpoint } from './failpoint.ts';

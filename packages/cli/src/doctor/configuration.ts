@@ -11,7 +11,6 @@ import {
   tlsContext,
 } from '@transitd/configuration';
 import { requireOwnerOnly, StartError } from '@transitd/process';
-import { growthBytesMin } from '@transitd/storage-fsm';
 import { certificateFinding, diskFinding, type Finding, fail, ok, revocationFinding, warn } from './finding.ts';
 import { endpointOf, unreachable } from './reach.ts';
 import { sealFindings } from './seal.ts';
@@ -103,8 +102,8 @@ function dataDirectory(config: Config, user: ServiceUser): readonly Finding[] {
 /** A node on etcd keeps no records on its disk, and has no reserve there. */
 function diskFindings(folder: string, { raft: { disk_reserve: reserve }, storage }: Config): readonly Finding[] {
   if (storage.type === 'etcd') return [];
-  const { bavail, bsize } = statfsSync(folder);
-  return [diskFinding(bavail * bsize, reserve === 0 ? 0 : Math.max(reserve, growthBytesMin))];
+  const { bavail, blocks, bsize } = statfsSync(folder);
+  return [diskFinding({ freeBytes: bavail * bsize, totalBytes: blocks * bsize }, reserve)];
 }
 
 /** Returns the path itself or its nearest existing ancestor. */

@@ -1,4 +1,6 @@
 import { revocationWarnedMs } from '@transitd/configuration';
+import { type DiskSpace, isCapped, reserveIn } from '@transitd/storage-fsm';
+
 /** Result of one check, with a suggested fix unless it is ok. */
 export interface Finding {
   readonly state: 'ok' | 'warn' | 'fail';
@@ -43,12 +45,16 @@ export function revocationFinding(check: string, untilMs: number | undefined, no
     : ok(check, `valid until ${until}`);
 }
 
-/** Compares free space with the reserve, below which a node refuses writes. */
-export function diskFinding(freeBytes: number, reserveBytes: number): Finding {
+/** Compares free space with the reserve, below which a node refuses writes. @param configured - `raft.disk_reserve` in bytes */
+export function diskFinding(space: DiskSpace, configured: number): Finding {
+  const { freeBytes, totalBytes } = space;
+  const reserveBytes = reserveIn(totalBytes, { reserveBytes: configured });
   const mib = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
   const found = `${mib(freeBytes)} free, ${mib(reserveBytes)} reserved`;
   if (freeBytes < reserveBytes) return fail('disk', found, 'make room on the disk: the node refuses writes below the reserve');
-  return freeBytes < 2 * reserveBytes
-    ? warn('disk', found, 'make room on the disk soon: the node refuses writes below the reserve')
+  if (freeBytes < 2 * reserveBytes)
+    return warn('disk', found, 'make room on the disk soon: the node refuses writes below the reserve');
+  return isCapped(totalBytes, configured)
+    ? warn('disk', `${found} of the ${mib(configured)} of raft.disk_reserve`, 'enlarge the volume, or set at most 5 % of it')
     : ok('disk', found);
 }

@@ -153,6 +153,11 @@ export class RaftEngine implements Storage {
     return this.#reserve.diskLow();
   }
 
+  /** Size of the disk in bytes; undefined if it cannot be read. */
+  get diskBytes(): number | undefined {
+    return this.#reserve.totalBytes;
+  }
+
   get diskStalledMs(): number {
     return this.driver.diskStalledMs;
   }

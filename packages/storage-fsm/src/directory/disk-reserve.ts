@@ -27,29 +27,40 @@ export interface DiskSpace {
 const mebibyte = 1024 * 1024;
 const sampleIntervalMs = 200;
 
+const defaultReserveBytes = 512 * mebibyte;
+
 /**
  * The bytes that log and state may need at the same time, before they notice that the disk is full: a log batch and the step by which its
  * file grows (8 and 4 MiB), one of LevelDB's write-ahead logs and the table flushed from it (4 and 4 MiB), and the tables that a
  * compaction writes before it removes the old ones (28 MiB).
  */
-export const growthBytesMin = 48 * mebibyte;
+const growthBytesMin = 48 * mebibyte;
 
 type Reserve = Pick<DiskReserveOptions, 'reserveBytes' | 'reserveShare' | 'growthBytes'>;
 
 /** Returns the minimum reserve. A configured reserve of 0 disables it too. */
 const growthOf = ({ reserveBytes, growthBytes = growthBytesMin }: Reserve): number => (reserveBytes === 0 ? 0 : growthBytes);
 
-/** Returns true when less than the reserve is free: the node then refuses proposals, long before a log write fails. */
-export const belowReserve = ({ freeBytes, totalBytes }: DiskSpace, reserve: Reserve = {}): boolean => {
-  const { reserveBytes = 512 * mebibyte, reserveShare = 0.05 } = reserve;
-  return freeBytes < Math.max(growthOf(reserve), Math.min(reserveBytes, reserveShare * totalBytes));
+/** Returns the reserve on a disk of this size. */
+export const reserveIn = (totalBytes: number, reserve: Reserve = {}): number => {
+  const { reserveBytes = defaultReserveBytes, reserveShare = 0.05 } = reserve;
+  return Math.max(growthOf(reserve), Math.min(reserveBytes, reserveShare * totalBytes));
 };
+
+/** Returns whether the share of the disk is less than what was configured: the default is meant for disks of any size. */
+export const isCapped = (totalBytes: number, reserveBytes: number): boolean =>
+  reserveBytes !== defaultReserveBytes && reserveIn(totalBytes, { reserveBytes }) < reserveBytes;
+
+/** Returns true when less than the reserve is free: the node then refuses proposals, long before a log write fails. */
+export const belowReserve = ({ freeBytes, totalBytes }: DiskSpace, reserve: Reserve = {}): boolean =>
+  freeBytes < reserveIn(totalBytes, reserve);
 
 /** Samples the free space of the data disk several times a second, never on the write path. */
 export class DiskReserve {
   readonly #directory: string;
   readonly #options: DiskReserveOptions;
   readonly #stopTimer: () => void;
+  #totalBytes: number | undefined;
   #low = true;
   #hasRoom = true;
   #sampling: Promise<void> | undefined;
@@ -66,6 +77,11 @@ export class DiskReserve {
     const reserve = new DiskReserve(directory, options);
     await reserve.#sampleOnce();
     return reserve;
+  }
+
+  /** Size of the disk in the newest sample, in bytes; undefined if it could not be read. */
+  get totalBytes(): number | undefined {
+    return this.#totalBytes;
   }
 
   /** Returns true if the newest sample was below the reserve. A disk whose free space cannot be read counts as low. */
@@ -100,12 +116,14 @@ export class DiskReserve {
     const { measure = measureDisk, ballastBytes = 16 * mebibyte } = this.#options;
     try {
       const space = await measure(this.#directory);
+      this.#totalBytes = space.totalBytes;
       this.#low = belowReserve(space, this.#options);
       this.#hasRoom = space.freeBytes >= growthOf(this.#options) / 2;
       const withBallast = { ...space, freeBytes: space.freeBytes - ballastBytes };
       if (ballastBytes > 0 && !belowReserve(withBallast, this.#options))
         this.#ballast ??= makeBallast(join(this.#directory, 'ballast'), ballastBytes);
     } catch {
+      this.#totalBytes = undefined;
       this.#low = true;
       this.#hasRoom = true;
     }

@@ -1,7 +1,13 @@
 import { access, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { belowReserve, DiskReserve, type DiskReserveOptions, type DiskSpace } from '../../src/directory/disk-reserve.ts';
+import {
+  belowReserve,
+  DiskReserve,
+  type DiskReserveOptions,
+  type DiskSpace,
+  isCapped,
+} from '../../src/directory/disk-reserve.ts';
 import { inTemporaryDirectory } from './temporary-directory.ts';
 
 const gibibyte = 1024 ** 3;
@@ -31,6 +37,16 @@ describe('belowReserve, on a small disk', () => {
         low,
       );
     });
+});
+
+it('a reserve of more than 5% of the disk is capped, and the default one is meant so', () => {
+  for (const [reserveBytes, capped] of [
+    [5 * gibibyte, false],
+    [5 * gibibyte + 1, true],
+    [0, false],
+  ] as const)
+    expect(isCapped(100 * gibibyte, reserveBytes), `${reserveBytes}`).to.equal(capped);
+  expect(isCapped(gibibyte, gibibyte / 2)).to.equal(false);
 });
 
 it('a disk reserve of 0 disables the reserve', () => {
