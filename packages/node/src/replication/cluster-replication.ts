@@ -98,8 +98,8 @@ export class ClusterReplication {
     // Records.
     this.operationTokens = new OperationTokens(store, clock);
     const registry = new StoredRegistry(store);
-    const credential = new StoredPrimaryCredential(store, log);
-    const succession = new SuccessionKey(store);
+    const credential = new StoredPrimaryCredential(barrier, log);
+    const succession = new SuccessionKey(barrier);
     const reports = new KeptReports(store);
     this.#registry = registry;
     this.#credential = credential;

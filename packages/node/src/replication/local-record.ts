@@ -67,6 +67,12 @@ export class LocalRecord<T extends object> {
     }
   }
 
+  /** Drops the record from memory until the next `refresh` that can read it. */
+  drop(): void {
+    this.#changes += 1; // a read in progress must not bring it back
+    this.#present = undefined;
+  }
+
   /** @throws StoreError; ZodError for a value that could not be read again */
   async write(value: T): Promise<void> {
     const { store, path, schema } = this.#place;

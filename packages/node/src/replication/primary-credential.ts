@@ -1,3 +1,4 @@
+import type { Barrier } from '@transitd/barrier';
 import {
   type ActivationToken,
   credentialPath,
@@ -27,13 +28,15 @@ export class StoredPrimaryCredential {
   /** Revision of the record that `present` is from. */
   #revision = 0;
 
-  /** @param store - the records in plaintext */
-  constructor(store: Pick<Store, 'get' | 'commit'>, log: Pick<Logger, 'warn'>) {
-    this.#store = store;
+  constructor(barrier: Pick<Barrier, 'store' | 'onStateChange'>, log: Pick<Logger, 'warn'>) {
+    this.#store = barrier.store;
     this.#log = log;
+    barrier.onStateChange(({ sealed }) => {
+      if (sealed) this.#present = undefined;
+    });
   }
 
-  /** The newest credential that was read or written. */
+  /** The newest credential that was read or written; undefined from a seal until the next read. */
   get present(): PrimaryCredential | undefined {
     return this.#present;
   }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import type { Barrier } from '@transitd/barrier';
 import { successionKeyBytes } from '@transitd/replication';
-import type { Store } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { LocalRecord } from './local-record.ts';
 
@@ -13,11 +13,15 @@ const schema = z.object({ key: z.string().regex(new RegExp(`^[0-9a-f]{${2 * succ
 export class SuccessionKey {
   readonly #record: LocalRecord<z.infer<typeof schema>>;
 
-  constructor(store: Pick<Store, 'get' | 'commit' | 'watch'>) {
-    this.#record = new LocalRecord({ store, path: successionKeyPath, schema });
+  constructor(barrier: Pick<Barrier, 'store' | 'onStateChange'>) {
+    const record = new LocalRecord({ store: barrier.store, path: successionKeyPath, schema });
+    this.#record = record;
+    barrier.onStateChange(({ sealed }) => {
+      if (sealed) record.drop();
+    });
   }
 
-  /** Undefined if the set has none, or if this node was sealed at the last `refresh`. */
+  /** Undefined if the set has none, and from a seal until the next `refresh`. */
   get present(): Uint8Array | undefined {
     const key = this.#record.present?.key;
     return key === undefined ? undefined : Buffer.from(key, 'hex');

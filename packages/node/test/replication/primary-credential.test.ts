@@ -1,8 +1,10 @@
 import { credentialPath, decodeCredential, type PrimaryCredential } from '@transitd/cluster';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { unsealedBarrier, unsealWith } from '../../../barrier/test/fixtures.ts';
 import { clusterId, type TestCluster, testCluster } from '../../../cluster/test/credentials.ts';
 import { StoredPrimaryCredential } from '../../src/replication/primary-credential.ts';
+import { unsealed } from './unsealed.ts';
 
 describe('the stored credential of a secondary', () => {
   let cluster: TestCluster;
@@ -16,7 +18,7 @@ describe('the stored credential of a secondary', () => {
     store = memoryStore();
     warnings = 0;
     const log = { warn: () => (warnings += 1) };
-    credential = new StoredPrimaryCredential(store, log);
+    credential = new StoredPrimaryCredential(unsealed(store), log);
   });
   const issued = async (address: string): Promise<PrimaryCredential> => {
     const { key, certificate, authority } = (await cluster.node(1)).identity;
@@ -37,6 +39,18 @@ describe('the stored credential of a secondary', () => {
     expect(credential.present).to.deep.equal(await stored());
   });
 
+  it('is dropped from memory by a seal, until it can be read again', async () => {
+    const { barrier, shares } = await unsealedBarrier();
+    const first = await issued('10.0.0.1:8201');
+    const kept = new StoredPrimaryCredential(barrier, { warn: () => undefined });
+    await kept.write(first);
+    expect(kept.present).to.deep.equal(first);
+    barrier.seal();
+    expect(kept.present).to.equal(undefined);
+    await unsealWith(barrier, shares.slice(0, 2));
+    expect([await kept.read(), kept.present]).to.deep.equal([first, first]);
+  });
+
   it('stays, with a warning, when it cannot be deleted after the cluster has left the set', async () => {
     const first = await issued('10.0.0.1:8201');
     await credential.write(first);
@@ -47,7 +61,7 @@ describe('the stored credential of a secondary', () => {
 
   it('is gone on each node when one of them has forgotten it', async () => {
     const first = await issued('10.0.0.1:8201');
-    const other = new StoredPrimaryCredential(store, { warn: () => undefined });
+    const other = new StoredPrimaryCredential(unsealed(store), { warn: () => undefined });
     await credential.write(first);
     expect(await other.read()).to.deep.equal(first);
     await credential.forget();

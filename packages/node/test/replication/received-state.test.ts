@@ -16,6 +16,7 @@ import { until } from '../../../process/test/until.ts';
 import { StoredPrimaryCredential } from '../../src/replication/primary-credential.ts';
 import { ReplicationRole } from '../../src/replication/replication-role.ts';
 import { SecondarySide } from '../../src/replication/secondary-side.ts';
+import { unsealed } from './unsealed.ts';
 
 const [set, id] = ['01', '0a'].map((digits) => digits.repeat(16)) as [string, string];
 const stage = (attempt: string): ReplicationStep => ({ kind: 'stage', attempt, chunk: 0, records: [] });
@@ -57,7 +58,7 @@ class Received {
       transfer: transfer as unknown as Barrier['transfer'],
       diverged: { receiving: () => undefined, staging: none, swapping: none },
       succession: { present: undefined },
-      credential: new StoredPrimaryCredential(memoryStore(), { warn: () => undefined }),
+      credential: new StoredPrimaryCredential(unsealed(memoryStore()), { warn: () => undefined }),
       registry: new StoredRegistry(memoryStore()),
       clock: systemClock,
       log: pino({ level: 'silent' }),
