@@ -26,6 +26,13 @@ export interface JsonRules extends JsonLimits {
   parse(piece: string): unknown;
 }
 
+/**
+ * Maximum number of characters in a row that are neither part of a string nor a bracket, a comma or a colon: blanks, or a number. So every
+ * search for the next one of those ends soon, and a text of megabytes of blanks is refused at its beginning.
+ */
+export const plainCharsMax = 64 * 1024;
+export const tooManyPlain = `more than ${plainCharsMax} characters in a row outside of strings`;
+
 /** Default maximum of values in one piece: a few milliseconds of work, even if every member has a new name. */
 export const pieceValuesMax = 1000;
 /** Bounds the repeated scanning of nested containers: at each level of nesting, the container is scanned again, up to this length. */
@@ -270,6 +277,7 @@ class Reader {
     let depth = outer - 1;
     let values = 0;
     let name = 0; // where the last string begins, which a colon makes a name
+    let mark = this.#at; // the last character that is not plain
     for (let at = this.#at; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
       if (code === quote) {
@@ -294,7 +302,11 @@ class Reader {
           this.#count(values);
           return at + 1;
         }
+      } else {
+        if (at - mark > plainCharsMax) throw this.#rules.refusal(tooManyPlain);
+        continue;
       }
+      mark = at;
       if (values > this.#pieceValuesMax || (values > 1 && at - this.#at > this.#pieceCharsMax)) return undefined;
     }
     throw this.#truncated();
@@ -306,6 +318,7 @@ class Reader {
     for (; at < this.#text.length; at += 1) {
       const code = this.#text.charCodeAt(at);
       if (code === comma || code === closeBracket || code === closeBrace || isBlank(code)) break;
+      if (at - this.#at > plainCharsMax) throw this.#rules.refusal(tooManyPlain);
     }
     return at;
   }
@@ -319,7 +332,9 @@ class Reader {
   }
 
   #skipBlanks(): number {
-    while (isBlank(this.#text.charCodeAt(this.#at))) this.#at += 1;
+    const begin = this.#at;
+    for (; isBlank(this.#text.charCodeAt(this.#at)); this.#at += 1)
+      if (this.#at - begin > plainCharsMax) throw this.#rules.refusal(tooManyPlain);
     return this.#at;
   }
 

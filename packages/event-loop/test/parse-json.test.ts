@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { checkJsonLimits, endOfJsonString, type JsonRules, parseJsonInSlices } from '../src/parse-json.ts';
+import {
+  checkJsonLimits,
+  endOfJsonString,
+  type JsonRules,
+  parseJsonInSlices,
+  plainCharsMax,
+  tooManyPlain,
+} from '../src/parse-json.ts';
 import { runAtOnce } from '../src/steps.ts';
 
 const rules: JsonRules = {
@@ -118,10 +125,10 @@ describe('parseJsonInSlices', () => {
   });
 
   for (const [what, filling] of [
-    ['blanks', ' '.repeat(100_000)],
+    ['blanks', `${' '.repeat(60_000)}""${' '.repeat(60_000)}`],
     ['a long string', `"${'\\"'.repeat(50_000)}",1`],
     ['two long strings', `"${'a'.repeat(70_000)}",{"b":"${'c'.repeat(70_000)}"},1`],
-    ['a long number', '1'.repeat(70_000)],
+    ['a long number', `"${'a'.repeat(70_000)}",${'1'.repeat(60_000)}`],
   ] as const)
     it(`parses a text that is long because of ${what}, at any depth`, async () => {
       for (const depth of [1, 2, 15]) {
@@ -130,6 +137,7 @@ describe('parseJsonInSlices', () => {
       }
     });
 
+  const long = ' '.repeat(plainCharsMax + 2);
   for (const { what, text, says } of [
     { what: 'too many values', text: `[${'1,'.repeat(10_000)}1]`, says: 'more than 10000 values' },
     { what: 'too many empty values', text: `[${'[],'.repeat(10_000)}1]`, says: 'more than 10000 values' },
@@ -139,6 +147,11 @@ describe('parseJsonInSlices', () => {
       text: `{${Array.from({ length: 101 }, (_, i) => `"${i}":1`).join()}}`,
       says: 'more than 100 members in an object',
     },
+    { what: 'blanks before a text', text: `${long}1`, says: tooManyPlain },
+    { what: 'blanks after a text', text: `[1]${long}`, says: tooManyPlain },
+    { what: 'blanks in an object', text: `{"a":1,${long}"b":2}`, says: tooManyPlain },
+    { what: 'blanks in a list', text: `[${long}1]`, says: tooManyPlain },
+    { what: 'a long number', text: `[1,${long.replaceAll(' ', '1')}]`, says: tooManyPlain },
     { what: 'a truncated array', text: '[1,[2,', says: 'unexpected end of input' },
     { what: 'a truncated string', text: '[1,"', says: 'unexpected end of input' },
     { what: 'a name without a value', text: '{"a":1,"b"', says: 'unexpected end of input' },

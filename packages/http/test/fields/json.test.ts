@@ -112,6 +112,37 @@ describe('parseBody', () => {
       expect({ ...(await parseAny(text)) }).to.deep.equal({ k: true, '"': 1.5, '\\': { z: 1 } });
   });
 
+  const blanks = (count: number): string => ' \t\r\n'.repeat(count / 4);
+  for (const [where, text] of [
+    ['before', `${blanks(65_540)}{}`],
+    ['after', `{}${blanks(65_540)}`],
+    ['instead of', blanks(65_540)],
+    ['in', `{${blanks(65_540)}}`],
+    ['between members of', `{"a":1,${blanks(65_540)}"b":2}`],
+    ['before a value of', `{"a":${blanks(65_540)}"b"}`],
+    ['in a list of', `{"a":[1${blanks(65_540)}]}`],
+    ['behind names with escapes of', `{"\\n":1,"a":[${blanks(65_540)}]}`],
+    ['behind many values of', `{"a":[${'1,'.repeat(2000)}1],"b":{"c":[${blanks(65_540)}]}}`],
+    ['as a number of', `{"a":${'1'.repeat(65_540)}}`],
+    ['as a number behind many values of', `{"a":[${'1,'.repeat(2000)}${'1'.repeat(65_540)}]}`],
+  ] as const)
+    for (const type of [undefined, form])
+      it(`refuses 65,540 blanks or digits ${where} a body (${type ?? 'no type'})`, async () => {
+        const outcome = await Promise.resolve()
+          .then(() => parseBody(Buffer.from(text), type))
+          .catch((error: Error) => error.message);
+        expect(outcome).to.match(/JSON input: more than 65536 characters in a row outside of strings$/);
+      });
+
+  it('accepts fewer blanks and any long string, and reads a text with many blanks in turns', async () => {
+    const [some, string] = [blanks(65_000), 'x'.repeat(100_000)];
+    expect({ ...parse(`${some}{"a"${some}:"${string}"${some}}`) }).to.deep.equal({ a: string });
+    const members = Array.from({ length: 10 }, (_, i) => `"${i}":${some}${i}`).join();
+    const read = parseBody(Buffer.from(`{${members}}`), undefined);
+    expect(read).to.be.instanceOf(Promise);
+    expect({ ...(await read) }).to.deep.equal(Object.fromEntries(Array.from({ length: 10 }, (_, i) => [i, i])));
+  });
+
   it('refuses commas outside of the body with the same message, however many bodies had some', () => {
     const refusals = new Set(Array.from({ length: 2 * jsonMembersMax.nested }, () => refusal('{"a":1},')));
     expect([...refusals]).to.deep.equal(['failed to decode JSON input: invalid syntax']);
