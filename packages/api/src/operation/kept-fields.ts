@@ -83,15 +83,16 @@ function keptFields(schema: FieldSchema): readonly KeptField[] {
  */
 export function propertiesIn<S extends FieldSchema>(schema: S, values: Fields<S>['values']): Properties<S> {
   const asked: Readonly<Record<string, unknown>> = values;
-  const found: Record<string, unknown> = {};
+  const found = new Map<string, { readonly name: string; readonly value: unknown }>();
   for (const { name, main, property, units } of keptFields(schema)) {
-    const value = typeof asked[name] === 'number' ? asked[name] * units : asked[name];
-    const [first, other] = name === main ? [value, found[property]] : [found[property], value];
-    if (first !== undefined && !isSet(first as JsonValue) && isSet(other as JsonValue | undefined))
-      throw new RequestError('invalid_request', `${main} has no value, but another name of it has one: send only one of them`);
-    found[property] = first ?? other;
+    const here = { name, value: typeof asked[name] === 'number' ? asked[name] * units : asked[name] };
+    const before = found.get(property) ?? { name, value: undefined };
+    const [first, other] = name === main ? [here, before] : [before, here];
+    if (first.value !== undefined && !isSet(first.value as JsonValue) && isSet(other.value as JsonValue | undefined))
+      throw new RequestError('invalid_request', `${first.name} has no value, but ${other.name} has one: send only one of them`);
+    found.set(property, first.value === undefined ? other : first);
   }
-  return found as Properties<S>;
+  return Object.fromEntries([...found].map(([property, { value }]) => [property, value])) as Properties<S>;
 }
 
 /** Returns the values that a request sets, by property. */

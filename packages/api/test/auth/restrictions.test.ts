@@ -39,7 +39,7 @@ describe('a restriction under a name of the peers', () => {
       await at.ask(`POST ${path}`, { body: { ...read, [String(name)]: name === 'num_uses' ? 9 : '192.0.2.0/24' } });
       expect((await at.ask(`GET ${path}`)).body.data).to.deep.include(read);
       const lifted = await at.ask(`POST ${path}`, { body: { [String(newer)]: name === 'num_uses' ? 0 : [], ...older } });
-      expect(lifted.text).to.contain(`${newer} has no value, but another name of it has one`);
+      expect(lifted.text).to.contain(`${newer} has no value, but ${name} has one`);
       expect((await at.ask(`GET ${path}`)).body.data).to.deep.include(read);
 
       const policy = `path "auth/*" { capabilities = ["create", "update"] denied_parameters = { "${newer}" = ["${block}", 3] } }`;

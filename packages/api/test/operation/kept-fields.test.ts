@@ -4,6 +4,7 @@ import { changesIn, keptIfOmitted, memberSchemas, membersIn, propertiesIn, sorte
 
 const schema = {
   ttl: duration('Alias of `token_ttl`', { aliasOf: 'token_ttl' }),
+  lease: duration('Another alias of it', { aliasOf: 'token_ttl' }),
   token_ttl: duration('TTL', { property: 'ttlS', initial: 60 }),
   max_ttl: duration('Maximum TTL'),
   num_uses: int('Uses'),
@@ -37,18 +38,22 @@ describe('the fields of a record', () => {
     expect(propertiesOf({ ttl: 1, token_ttl: 2 }).ttlS).to.equal(2);
     expect(propertiesOf({ token_ttl: 0, ttl: 0 }).ttlS).to.equal(0);
     expect(propertiesOf({ token_ttl: 1, ttl: 0 }).ttlS).to.equal(1);
+    expect(propertiesOf({ ttl: 1, lease: 2 }).ttlS).to.equal(1);
+    expect(propertiesOf({ lease: 2 }).ttlS).to.equal(2);
     expect(propertiesOf({}).ttlS).to.equal(undefined);
   });
 
   it('are refused if they have no value themselves, but another name has one', () => {
-    for (const body of [
-      { token_ttl: 0, ttl: 1 },
-      { ttl: '1s', token_ttl: '' },
-      { token_ttl: '0s', ttl: 60 },
-    ])
+    for (const [body, empty, set] of [
+      [{ token_ttl: 0, ttl: 1 }, 'token_ttl', 'ttl'],
+      [{ ttl: '1s', token_ttl: '' }, 'token_ttl', 'ttl'],
+      [{ token_ttl: '0s', ttl: 60 }, 'token_ttl', 'ttl'],
+      [{ token_ttl: 0, lease: 60 }, 'token_ttl', 'lease'],
+      [{ lease: 60, ttl: 0 }, 'ttl', 'lease'],
+    ] as const)
       expect(() => propertiesOf(body), JSON.stringify(body)).to.throw(
         RequestError,
-        /^token_ttl has no value, but another name of it/,
+        `${empty} has no value, but ${set} has one: send only one of them`,
       );
   });
 
