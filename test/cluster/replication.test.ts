@@ -96,6 +96,8 @@ describe('a primary cluster and its secondary', function () {
     for (const node of west.nodes) await west.unseal(node, east.shares);
     await reach(west, 472);
     await reach(east, 200);
+    const raised = await west.askWhenLed(target, 'POST', 'sys/feature-level/raise', {}, { token: east.rootToken });
+    expect(raised.status, `in an upgrade, the secondary raises its level first: ${raised.text}`).to.equal(200);
 
     const follower = west.others(target)[0] ?? target;
     const standby = east.others(active)[0] ?? active;

@@ -19,6 +19,7 @@ const status = guarded({
   ),
   capability: 'read',
   where: 'leader',
+  onSecondary: true, // a secondary has a level of its own, and raises it before its primary does
   run: async ({ node }) => {
     const { level, highest, supported, members, waitsFor } = node.requireMember().featureLevel.status;
     const rows = members.map(({ name, levels }) => ({ node_id: name, oldest: levels.oldest, newest: levels.newest }));
@@ -35,6 +36,7 @@ const raise = guarded({
   answers: answers.data(object({ level: integer })),
   capability: 'update',
   sudo: true,
+  onSecondary: true,
   run: async ({ node }, { values }) => dataReply({ level: await node.requireMember().featureLevel.raise(values.level) }),
 });
 

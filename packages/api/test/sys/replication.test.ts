@@ -131,6 +131,13 @@ describe('a cluster of a replication set', () => {
     }
     for (const line of ['GET sys/metrics', 'GET sys/seal-status', 'GET sys/init', 'GET sys/replication/status'])
       expect((await api.ask(line)).status, line).to.equal(200);
+    const supported = { oldest: 1, newest: 2 };
+    const status = { level: 1, highest: 2, supported, members: [], waitsFor: [] };
+    const featureLevel = { status, raise: () => Promise.resolve(2) };
+    Object.assign(api.node, { requireMember: () => ({ featureLevel }) });
+    // The level is its own, and must be raised before that of the primary.
+    for (const line of ['GET sys/feature-level', 'POST sys/feature-level/raise'])
+      expect((await api.ask(line)).status, line).to.equal(200);
     withFacts({ isSecondary: false });
     expect((await api.ask('GET sys/policies/acl/default')).status).to.equal(200);
   });
