@@ -20,9 +20,13 @@ export interface ReplicationStatus {
     readonly lag_entries?: number;
     readonly lag_ms?: number;
     readonly last_heartbeat_duration_ms?: number;
+    /** A later epoch that it has named without a proof. */
+    readonly unproven_epoch?: number;
   }[];
   readonly secondary_id?: string;
   readonly connection_status?: string;
+  /** Why a secondary no longer follows; absent while it does. */
+  readonly stop_reason?: string;
   readonly known_primary_cluster_addrs?: readonly string[];
   readonly lag_entries?: number;
   readonly lag_ms?: number;

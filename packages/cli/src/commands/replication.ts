@@ -37,6 +37,8 @@ async function showStatus({ client, output }: Session): Promise<void> {
     ...row('Position', data.last_wal ?? data.last_remote_wal),
     ...row('Secondary', data.secondary_id),
     ...row('Connection', data.connection_status),
+    ...row('Stop Reason', data.stop_reason),
+    ...row('Primary Addresses', data.known_primary_cluster_addrs),
     ...row('Lag (entries)', data.lag_entries),
     ...row('Lag (ms)', data.lag_ms),
     ...row('Before Restore', data.misses_restore),
@@ -54,14 +56,14 @@ async function showStatus({ client, output }: Session): Promise<void> {
   ]);
   if (data.secondaries === undefined || data.secondaries.length === 0) return;
   output.line('');
-  output.table(
-    ['Secondary', 'Connection', 'Position', 'Lag (entries)', 'Lag (ms)', 'Heard (ms ago)'],
-    rowsOf(data.secondaries),
-    data,
-  );
+  const titles = ['Secondary', 'Connection', 'Position', 'Lag (entries)', 'Lag (ms)', 'Heard (ms ago)', 'Unproven Epoch'];
+  output.table(titles, rowsOf(data.secondaries), data);
 }
 
 const rowsOf = (secondaries: NonNullable<ReplicationStatus['secondaries']>): readonly (readonly unknown[])[] =>
-  secondaries.map(({ node_id, connection_status, last_wal, lag_entries, lag_ms, last_heartbeat_duration_ms }) =>
-    [node_id, connection_status, last_wal, lag_entries, lag_ms, last_heartbeat_duration_ms].map((value) => value ?? ''),
+  secondaries.map((one) =>
+    [
+      ...[one.node_id, one.connection_status, one.last_wal, one.lag_entries, one.lag_ms],
+      ...[one.last_heartbeat_duration_ms, one.unproven_epoch],
+    ].map((value) => value ?? ''),
   );
