@@ -189,7 +189,8 @@ async function* pathsOf(machine: Storage['machine']): AsyncGenerator<readonly st
 
 const keyVersion = /^transit\/[^/]+\/ver\//;
 const token = /^access\/token\//;
-const isArchiveName = /^epoch-\d+-[0-9a-f]{8}-index-\d+\.snap$/;
+/** Its groups are the epoch and the position. */
+const isArchiveName = /^epoch-(\d+)-[0-9a-f]{8}-index-(\d+)\.snap$/;
 
 function unlessMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
@@ -198,9 +199,12 @@ function unlessMissing(error: NodeJS.ErrnoException): undefined {
 function newestIn(folder: string): string | undefined {
   try {
     return readdirSync(folder)
-      .filter((name) => name.endsWith('.snap'))
-      .toSorted()
-      .at(-1);
+      .flatMap((name) => {
+        const [, epoch, index] = isArchiveName.exec(name) ?? [];
+        return epoch === undefined ? [] : [{ name, epoch: Number(epoch), index: Number(index) }];
+      })
+      .toSorted((one, other) => one.epoch - other.epoch || one.index - other.index)
+      .at(-1)?.name;
   } catch {
     return undefined; // nothing was kept
   }
