@@ -27,13 +27,15 @@ FROM ${BASE}
 COPY --from=tree --chown=0:0 /opt/transitd /opt/transitd
 COPY --from=tree --chown=65532:65532 /var/lib/transitd /var/lib/transitd
 ENV MALLOC_ARENA_MAX=2
+# The chart runs the program by its name, and so do operators in a container.
+RUN printf '#!/bin/sh\nexec node --disable-sigusr1 --max-semi-space-size=8 /opt/transitd/packages/server/transitd.mjs "$@"\n' \
+  > /usr/local/bin/transitd && chmod 0755 /usr/local/bin/transitd
 USER 65532:65532
 # The node writes only to this volume: run it with --read-only.
 VOLUME /var/lib/transitd
 EXPOSE 8200 8201 8202
 # On SIGTERM the node transfers leadership, finishes requests in flight and exits with 0.
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=30s --start-period=30s --retries=3 \
-  CMD ["node", "/opt/transitd/packages/server/transitd.mjs", "healthcheck"]
-ENTRYPOINT ["node", "--disable-sigusr1", "--max-semi-space-size=8", "/opt/transitd/packages/server/transitd.mjs"]
+HEALTHCHECK --interval=10s --timeout=30s --start-period=30s --retries=3 CMD ["transitd", "healthcheck"]
+ENTRYPOINT ["transitd"]
 CMD ["server", "--config", "/etc/transitd/transitd.yaml"]

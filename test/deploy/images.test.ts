@@ -13,6 +13,13 @@ describe('the compiled sources in the images', () => {
     });
 });
 
+describe('the images', () => {
+  for (const file of ['Dockerfile', 'deploy/image/Dockerfile'])
+    it(`run the program by its name on PATH, as the chart and its operators do: ${file}`, () => {
+      expect(readFileSync(join(root, file), 'utf8')).to.match(/^ENTRYPOINT \["transitd"\]$/m);
+    });
+});
+
 describe('the shipped ways to start a node', () => {
   for (const file of ['package.json', 'Dockerfile', 'scripts/release/transitd.sh', 'scripts/cluster/dev-node.ts'])
     it(`limit the memory of the allocator and of the young generation: ${file}`, () => {
