@@ -12,6 +12,7 @@ import { threadLimits, unreadBytesMax } from './gateways/node-limits.ts';
 import { Passing } from './gateways/passing.ts';
 import { loadOf } from './gateways/thread-load.ts';
 import { createListener, Listener } from './listener.ts';
+import { onWarnings } from './warnings.ts';
 
 /** Interval at which the clocks of the machine are compared, in milliseconds. */
 const clocksMs = 50;
@@ -22,6 +23,8 @@ const port = parentPort;
 if (port === null) throw new InvariantViolation('this script runs in a worker thread');
 const post = (message: FromGateway): void => port.postMessage(message);
 const { config, memory, row, listeners: listening, limits: divided, main }: GatewayData = workerData;
+
+onWarnings((warning, message) => post({ kind: 'warning', warning, message }));
 
 /** Operations that show metrics run in the main thread. */
 const noMetrics = (): never => {

@@ -17,6 +17,7 @@ import { type MetricSources, Metrics } from './metrics/metrics.ts';
 import { NodeListeners } from './node-listeners.ts';
 import { listenForStop } from './stop-request.ts';
 import { openTracing } from './tracing/tracing.ts';
+import { onWarnings } from './warnings.ts';
 
 export interface RunOptions {
   /** Present for a node that initializes and unseals itself. */
@@ -53,6 +54,7 @@ export async function runServer(given: Config, options: RunOptions = {}): Promis
 async function run(given: Config, { dev, reread }: RunOptions, nodeLog: NodeLog): Promise<number> {
   const log = nodeLog.logger;
   const config = { ...given, workers: workersHere(given, log) };
+  onWarnings((warning, message) => log.warn({ warning }, message));
   warnOfCoreDumps(log);
   const running: Running = {};
   const stop = listenForStop((signal) => log.info({ signal }, 'stopping'));

@@ -10,7 +10,7 @@ import { until } from '../../cluster/harness/until.ts';
 import { processMs, Workbench } from '../live-server.ts';
 import { answeredByGateways, contradictions, type GatewayNode, startNode } from './clients.ts';
 import { Connection } from './connection.ts';
-import { switches } from './faults.ts';
+import { switches, withoutSodium } from './faults.ts';
 
 /** Connections that are not all on the same one of three threads, except in one of 200,000 runs. */
 const many = Array.from({ length: 12 }, (_, i) => i);
@@ -27,7 +27,7 @@ describe('the threads of a node with two gateways and TLS', function () {
     const tls = { cert_file: join(folder, 'tls.crt'), key_file: join(folder, 'tls.key') };
     const listener = { address: '127.0.0.1:0', tls };
     const options = { folder, listeners: [listener, listener], env: { NODE_COMPILE_CACHE: compiled } };
-    node = await startNode(bench, await changedCopy(bench.folder(), [switches]), options);
+    node = await startNode(bench, await changedCopy(bench.folder(), [switches, withoutSodium]), options);
   });
   after(() => bench.clean());
 
@@ -117,6 +117,21 @@ describe('the threads of a node with two gateways and TLS', function () {
       await contradictions(node, { rounds: 1, only: ['a rotated key', 'a revoked token', 'a changed policy'] }),
     ).to.deep.equal([]);
     expect(await answeredByGateways(node)).to.be.above(answeredBefore + 20);
+  });
+
+  it('log warnings as lines of the log, with their number', async () => {
+    const all = connections();
+    await closing(all, async () => {
+      await all[0]?.data('POST', 'transit/keys/signing', { type: 'ed25519' });
+      for (const each of all) await each.data('POST', 'transit/sign/signing', { input: 'aGVsbG8=' });
+    });
+    const line = (gateway: string): RegExp =>
+      new RegExp(
+        `^\\{"level":"warn","time":"[^"]+",${gateway}"warning":"LibraryWarning","msg":"libsodium cannot be loaded.*/dev/null`,
+        'm',
+      );
+    for (const gateway of ['', '"gateway":1,', '"gateway":2,']) await node.server.log(line(gateway));
+    expect(node.server.stderr).not.to.contain('(node:');
   });
 
   it('answer nothing once the node is sealed, although one of them hangs', async () => {

@@ -194,6 +194,9 @@ export class Gateways {
           if (this.#rows.get(row) === gateway) host.renew(row);
         });
         break;
+      case 'warning':
+        log.warn({ gateway: row + 1, warning: message.warning }, message.message);
+        break;
       case 'report':
         this.#loads.set(row, message.load);
         this.#answered += message.answers.ms.length;

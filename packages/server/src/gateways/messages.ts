@@ -75,6 +75,7 @@ export type FromGateway =
   | { readonly kind: 'listening' }
   | ({ readonly kind: 'contexts' } & Asked)
   | { readonly kind: 'lost'; readonly reason: string }
+  | { readonly kind: 'warning'; readonly warning: string; readonly message: string }
   | ({ readonly kind: 'report' } & Report & Partial<Asked>)
   | ({ readonly kind: 'drained' } & Asked)
   | { readonly kind: 'audit'; readonly id: number; readonly type: EntryType; readonly entries: Readonly<Record<string, string>> }

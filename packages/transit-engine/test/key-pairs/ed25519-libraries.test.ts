@@ -6,7 +6,7 @@ import { ed25519 as curve } from '@noble/curves/ed25519.js';
 import { expect } from 'chai';
 import { ed25519Of } from '../../src/key-pairs/ed25519.ts';
 import type { KeyPairScheme, SigningOptions } from '../../src/key-pairs/key-pair.ts';
-import { type Sodium, sodium } from '../../src/key-pairs/sodium.ts';
+import { loadSodium, type Sodium, sodium } from '../../src/key-pairs/sodium.ts';
 import { hex, vectorFile, type Wycheproof } from '../vector-file.ts';
 
 interface Group {
@@ -90,6 +90,22 @@ describe('Ed25519 with libsodium', () => {
   it('is in use on Linux with glibc 2.33 or newer and on macOS', () => {
     expect(sodium() !== undefined).to.equal(hasBinary);
   });
+
+  for (const { what, code, warns } of [
+    { what: 'a missing package', code: 'MODULE_NOT_FOUND', warns: false },
+    { what: 'a package without a binary for this system', code: 'ADDON_NOT_FOUND', warns: false },
+    { what: 'a binary that cannot be loaded', code: 'CANNOT_LOAD', warns: true },
+    { what: 'any other fault', code: undefined, warns: true },
+  ])
+    it(`is done without for ${what}, ${warns ? 'with a warning and its reason' : 'without a warning'}`, () => {
+      const warnings: string[] = [];
+      const require = (): never => {
+        throw Object.assign(new Error('Cannot load addon', { cause: new Error('GLIBC_2.33 not found') }), code && { code });
+      };
+      expect(loadSodium(require, (message) => warnings.push(message))).to.equal(undefined);
+      expect(warnings).to.have.length(warns ? 1 : 0);
+      if (warns) expect(warnings[0]).to.match(/^libsodium cannot be loaded.*: .*Cannot load addon: GLIBC_2.33 not found$/);
+    });
 
   const none = (): undefined => undefined;
   for (const [name, library, other] of [
