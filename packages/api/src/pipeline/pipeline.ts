@@ -202,8 +202,10 @@ export class Pipeline {
     // Reads of open operations return no secrets, so wrapping is only refused for POST.
     if (wrapTtlS > 0 && operation.wraps !== true && verb === 'POST')
       throw new RequestError('invalid_request', 'this response cannot be wrapped');
-    if (operation.wraps === true && services === undefined) throw unavailable(node);
     const where = whereOf(operation, verb);
+    // A sealed node cannot forward, so it refuses for its own reason and not because no active node answers it.
+    const isRefused = operation.wraps === true || (where !== 'here' && node.sealStatus.sealed);
+    if (services === undefined && isRefused) throw unavailable(node);
     services?.quotas.admitToken(canonical, undefined, address);
     // The body is read before forwarding: an unfinished body would occupy a connection to the active node.
     const bytes = await this.#bodies.ofUnauthenticated(req, res);
