@@ -89,6 +89,20 @@ describe('a field of an approle role at its own path', () => {
     expect((await at.ask(`DELETE ${role}/secret-id-bound-cidrs`)).status, 'nothing would bind a login').to.equal(400);
   });
 
+  it('requires bind_secret_id of a role before its secret IDs are created', async () => {
+    await at.ask(`POST ${role}`, { body: { bind_secret_id: false, token_bound_cidrs: '127.0.0.1/32' } });
+    for (const [path, body] of [
+      ['secret-id', {}],
+      ['custom-secret-id', { secret_id: 'chosen' }],
+    ] as const) {
+      const { status, body: answer } = await at.ask(`POST ${role}/${path}`, { body });
+      expect([status, answer.errors], path).to.deep.equal([400, ['bind_secret_id is not set on the role']]);
+      expect((await at.ask(`GET ${role}/secret-id?list=true`)).status).to.equal(404);
+    }
+    await at.ask(`POST ${role}/bind-secret-id`, { body: { bind_secret_id: true } });
+    expect((await at.ask(`POST ${role}/secret-id`, { body: {} })).status).to.equal(200);
+  });
+
   it('reports that secret IDs are never local; exists only for approle', async () => {
     expect((await at.ask(`GET ${role}/local-secret-ids`)).body.data).to.deep.equal({ local_secret_ids: false });
     await at.ask('POST sys/auth/j', { body: { type: 'jwt' } });

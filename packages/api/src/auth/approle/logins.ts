@@ -115,6 +115,7 @@ export class AppRoles implements OpenedMethod {
     request: SecretIdRequest,
   ): Promise<{ readonly secretId: string; readonly secret: SecretId }> {
     const role = await this.#requireRole(mount, name);
+    if (!role.value.bindSecretId) throw invalidRequest('bind_secret_id is not set on the role'); // no login would check the secret id
     const secretId = request.secretId ?? randomUUID();
     if (secretId === '' || secretId.length > idCharsMax)
       throw invalidRequest(`a secret id must have 1 to ${idCharsMax} characters`);
