@@ -202,14 +202,14 @@ const remount = mountOperation(
   {
     about: 'Move a mount, with its keys, to another path',
     takes: { from: text('Current path of the mount', { required: true }), to: text('New path of the mount', { required: true }) },
-    answers: answers.data(object({ migration_id: string })),
+    answers: answers.topLevelData(object({ migration_id: string })),
     sudo: true,
   },
   async ({ services }, { values }) => {
     const [from, to] = [values.from, values.to].map((path) => (path ?? '').replace(/^\/|\/$/g, ''));
     if (!from || !to) throw new RequestError('invalid_request', 'both "from" and "to" must be given');
     const id = await services.mounts.remount({ from, to });
-    return dataReply({ migration_id: id });
+    return topLevelDataReply({ migration_id: id });
   },
 );
 

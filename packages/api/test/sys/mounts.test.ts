@@ -84,6 +84,7 @@ describe('the endpoints of mounts', () => {
     const moved = await server.ask('POST sys/remount', { body: { from: 'transit/', to: '/new/place' } });
     expect(moved.status).to.equal(200);
     const id = moved.body.data.migration_id;
+    expect(moved.body.migration_id, 'at the top level too').to.equal(id);
     const status = await server.ask(`GET sys/remount/status/${id}`);
     expect(status.body.data).to.deep.equal({
       migration_id: id,
