@@ -106,8 +106,11 @@ export function checkImported(
   const { keyPair, managed } = type;
   if (managed || (keyPair !== undefined && keyPair.transfer === undefined)) throw notImportable(apiNameOf(type));
   if (ciphertext !== '') return;
-  if (publicKey === '') throw refusal("'ciphertext' must be supplied");
-  if (keyPair === undefined) throw refusal('provided type does not support public_key import');
+  if (keyPair === undefined) {
+    const advice = publicKey === '' ? "'ciphertext' must be supplied: " : '';
+    throw refusal(`${advice}provided type does not support public_key import`);
+  }
+  if (publicKey === '') throw refusal("'ciphertext' or 'public_key' must be supplied");
   if (derived) throw refusal('error importing key: unable to import only public key for derived Ed25519 key');
 }
 
