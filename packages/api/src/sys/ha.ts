@@ -12,6 +12,7 @@ const stepDown = guarded({
   answers: answers.written,
   capability: 'update',
   sudo: true,
+  onSecondary: true,
   endsLeadership: true,
   run: ({ node }) => node.stepDown(),
 });

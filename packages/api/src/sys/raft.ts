@@ -96,6 +96,7 @@ const authorityStatus = guarded({
   ),
   capability: 'read',
   where: 'leader',
+  onSecondary: true, // each cluster of a set has an authority of its own
   run: async ({ node }) => {
     const cluster = requireCluster(node);
     const { phase, waitsFor } = cluster.rotation.status;
@@ -112,6 +113,7 @@ const rotateAuthority = guarded({
   answers: answers.written,
   capability: 'update',
   sudo: true,
+  onSecondary: true,
   run: ({ node }) => requireCluster(node).rotation.begin(),
 });
 

@@ -184,6 +184,7 @@ const seal = guarded({
   answers: answers.written,
   capability: 'update',
   sudo: true,
+  onSecondary: true,
   where: 'here',
   whenSealed: noContentReply,
   run: ({ node }) => node.seal(),

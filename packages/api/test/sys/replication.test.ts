@@ -134,10 +134,17 @@ describe('a cluster of a replication set', () => {
     const supported = { oldest: 1, newest: 2 };
     const status = { level: 1, highest: 2, supported, members: [], waitsFor: [] };
     const featureLevel = { status, raise: () => Promise.resolve(2) };
-    Object.assign(api.node, { requireMember: () => ({ featureLevel }) });
-    // The level is its own, and must be raised before that of the primary.
-    for (const line of ['GET sys/feature-level', 'POST sys/feature-level/raise'])
-      expect((await api.ask(line)).status, line).to.equal(200);
+    const cluster = {
+      rotation: { status: { phase: 'none', waitsFor: [] }, begin: () => Promise.resolve() },
+      signingAuthority: () => Promise.resolve(undefined),
+    };
+    const done = () => Promise.resolve();
+    const requireMember = () => ({ kind: 'raft', featureLevel, cluster });
+    Object.assign(api.node, { requireMember, stepDown: done, seal: done });
+    // Of its own nodes. The level must be raised before that of the primary.
+    const own = ['GET sys/feature-level', 'POST sys/feature-level/raise', 'POST sys/step-down', 'POST sys/seal'];
+    for (const line of [...own, 'GET sys/storage/raft/authority', 'POST sys/storage/raft/authority/rotate'])
+      expect((await api.ask(line)).status, line).to.be.oneOf([200, 204]);
     withFacts({ isSecondary: false });
     expect((await api.ask('GET sys/policies/acl/default')).status).to.equal(200);
   });

@@ -63,4 +63,29 @@ describe('the maintenance of a secondary', () => {
       expect({ key, term, left }, round).to.deep.equal({ key: 2, term: before.term + 1, left: 1 });
     }
   });
+
+  it('rotates the authority of its own nodes, and follows on', async () => {
+    const [north, south] = [await Site.open(folder, 'north'), await Site.open(folder, 'south')];
+    sites.push(north, south);
+    await north.replication.enablePrimary();
+    await south.follow(north, 'south');
+    await until(() => south.node.status.state === 'sealed');
+    await south.unseal(north.shares);
+    await until(() => south.position === north.position);
+    const { cluster } = south.store;
+    const authority = async () => (await cluster?.signingAuthority())?.certificate;
+    const before = await authority();
+
+    await cluster?.rotation.begin();
+    await until(() => {
+      void cluster?.maintain();
+      return cluster?.rotation.status.phase === 'none';
+    });
+    expect(await authority())
+      .to.be.a('string')
+      .and.not.to.equal(before);
+    await north.write('transit/m/k', 'later');
+    await until(() => south.position === north.position);
+    expect(await south.read('transit/m/k')).to.equal('later');
+  });
 });
