@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { RefusedError, type TransitdClient } from '@transitd/client';
 import { expect } from 'chai';
 import { TestAuthority } from '../../cluster/test/test-authority.ts';
 import { makeCertificate } from '../../process/test/certificate.ts';
@@ -9,7 +10,7 @@ import { checkConfiguration } from '../src/doctor/configuration.ts';
 import { certificateFinding, diskFinding, revocationFinding } from '../src/doctor/finding.ts';
 import { nodeVersion } from '../src/doctor/machine.ts';
 import { endpointOf } from '../src/doctor/reach.ts';
-import { clockFinding, memberFindings, stateFinding } from '../src/doctor/service.ts';
+import { checkService, clockFinding, memberFindings, stateFinding } from '../src/doctor/service.ts';
 import { type ServiceUser, serviceUser } from '../src/doctor/service-user.ts';
 
 const dayMs = 86_400_000;
@@ -161,6 +162,29 @@ describe('the doctor', () => {
       servers: { n1: { ...server, healthy: true }, n2: { ...server, healthy: false } },
     });
     expect(findings.map(({ state, check }) => `${state} ${check}`)).to.deep.equal(['warn members', 'fail member n2']);
+  });
+
+  it('asks a secondary only for what it serves, and judges its members by that', async () => {
+    const disabled = () =>
+      Promise.reject(
+        new RefusedError({
+          status: 400,
+          request: 'GET sys/ha-status',
+          errors: ['path disabled'],
+          outcome: 'not_done',
+          retryAfterS: undefined,
+          body: {},
+        }),
+      );
+    const state = { healthy: true, failure_tolerance: 1, servers: {} };
+    const sys = {
+      health: () => Promise.resolve({ ...healthy, replication_dr_mode: 'secondary' }),
+      sealStatus: () => Promise.resolve({ ...shamir, storage_type: 'raft' }),
+      ...{ haStatus: disabled, audits: disabled },
+      raft: { autopilotState: () => Promise.resolve({ data: state }) },
+    };
+    const findings = await checkService({ sys } as unknown as TransitdClient, 'http://127.0.0.1:8200', true);
+    expect(findings.filter(({ check }) => check === 'members').map(({ state: judged }) => judged)).to.deep.equal(['ok']);
   });
 
   for (const [address, endpoint] of [

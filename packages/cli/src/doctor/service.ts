@@ -29,7 +29,7 @@ export async function checkService(client: TransitdClient, address: string, hasT
     stateFinding(health, seal),
     versionFinding(health.version),
     clockFinding(health, { requestedMs, answeredMs: Date.now() }),
-    ...(health.initialized && !health.sealed ? await membersFindings(client, seal, hasToken) : []),
+    ...(health.initialized && !health.sealed ? await membersFindings(client, { ...seal, ...health }, hasToken) : []),
   ];
 }
 
@@ -39,6 +39,9 @@ async function certificateOf(address: string): Promise<readonly Finding[]> {
   const times = { fromMs: Date.parse(certificate.valid_from), untilMs: Date.parse(certificate.valid_to) };
   return [certificateFinding('certificate', times, Date.now())];
 }
+
+const isSecondary = ({ replication_dr_mode: mode }: Pick<Health, 'replication_dr_mode'>): boolean =>
+  ['secondary', 'bootstrapping'].includes(mode);
 
 /** Checks whether a node serves requests. */
 export function stateFinding(health: Health, seal: Pick<SealStatus, 'type' | 'progress' | 't'>): Finding {
@@ -62,8 +65,7 @@ export function stateFinding(health: Health, seal: Pick<SealStatus, 'type' | 'pr
     return fail('state', `it is sealed; ${seal.progress} of ${seal.t} shares were submitted`, 'run transitd operator unseal');
   if (health.ha_connection_healthy === false)
     return fail('state', 'it has no contact with the active node', 'check the connections between the cluster ports');
-  if (['secondary', 'bootstrapping'].includes(health.replication_dr_mode))
-    return ok('state', 'a disaster-recovery secondary: it serves no clients until it is promoted');
+  if (isSecondary(health)) return ok('state', 'a disaster-recovery secondary: it serves no clients until it is promoted');
   return ok('state', health.standby ? (health.performance_standby ? 'performance standby' : 'standby') : 'active');
 }
 
@@ -91,13 +93,15 @@ export function clockFinding(
 
 async function membersFindings(
   client: TransitdClient,
-  { storage_type }: Pick<SealStatus, 'storage_type'>,
+  node: Pick<SealStatus, 'storage_type'> & Pick<Health, 'replication_dr_mode'>,
   hasToken: boolean,
 ): Promise<readonly Finding[]> {
   if (!hasToken) return [warn('members', 'not checked', 'use a token that can read sys/storage/raft')];
   try {
+    // A secondary serves neither the addresses of its members nor the audit devices.
+    if (isSecondary(node)) return memberFindings((await client.sys.raft.autopilotState()).data);
     const { nodes } = (await client.sys.haStatus()).data;
-    const state = await stateOfMembers(client, { storage_type, count: nodes.length });
+    const state = await stateOfMembers(client, { ...node, count: nodes.length });
     const addresses = await Promise.all(
       nodes.filter(({ api_address }) => /^https?:/.test(api_address)).map(({ api_address }) => addressFinding(api_address)),
     );
