@@ -18,8 +18,8 @@ export interface JsonRules extends JsonLimits {
   /** Maximum number of values in one piece, at least 1. An empty container counts as one value. Default: {@link pieceValuesMax}. */
   readonly pieceValuesMax?: number;
   /**
-   * Maximum length in characters of a container that is parsed as one piece; a container with a single value may be longer. Default: 64
-   * KiB.
+   * Maximum length in characters of a container that is parsed as one piece; a container with a single value may be longer because of its
+   * strings. Default: 64 KiB.
    */
   readonly pieceCharsMax?: number;
   /** `JSON.parse`, or a stricter parser. */
@@ -278,8 +278,10 @@ class Reader {
     let values = 0;
     let name = 0; // where the last string begins, which a colon makes a name
     let mark = this.#at; // the last character that is not plain
+    let scanned = 0; // a string counts as one: many without a comma between them would be scanned to the end
     for (let at = this.#at; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
+      scanned += 1;
       if (code === quote) {
         name = at;
         at = this.#endOfString(at);
@@ -307,7 +309,8 @@ class Reader {
         continue;
       }
       mark = at;
-      if (values > this.#pieceValuesMax || (values > 1 && at - this.#at > this.#pieceCharsMax)) return undefined;
+      const isLong = (values > 1 && at - this.#at > this.#pieceCharsMax) || scanned > this.#pieceCharsMax;
+      if (values > this.#pieceValuesMax || isLong) return undefined;
     }
     throw this.#truncated();
   }

@@ -152,6 +152,8 @@ describe('parseJsonInSlices', () => {
     { what: 'blanks in an object', text: `{"a":1,${long}"b":2}`, says: tooManyPlain },
     { what: 'blanks in a list', text: `[${long}1]`, says: tooManyPlain },
     { what: 'a long number', text: `[1,${long.replaceAll(' ', '1')}]`, says: tooManyPlain },
+    { what: 'many strings without a comma, at the second one', text: `{"a":[${'""'.repeat(70_000)}`, says: 'invalid syntax' },
+    { what: 'many colons after an escape, at the second one', text: `{"\\n":[${'"b":'.repeat(70_000)}`, says: 'invalid syntax' },
     { what: 'a truncated array', text: '[1,[2,', says: 'unexpected end of input' },
     { what: 'a truncated string', text: '[1,"', says: 'unexpected end of input' },
     { what: 'a name without a value', text: '{"a":1,"b"', says: 'unexpected end of input' },
