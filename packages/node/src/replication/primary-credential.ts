@@ -22,13 +22,15 @@ const attemptsMax = 8;
 
 /** The credential of this cluster at its primary, and the key with which it gets one. For the active node. */
 export class StoredPrimaryCredential {
+  readonly #barrier: Pick<Barrier, 'state'>;
   readonly #store: Pick<Store, 'get' | 'commit'>;
   readonly #log: Pick<Logger, 'warn'>;
   #present: PrimaryCredential | undefined;
   /** Revision of the record that `present` is from. */
   #revision = 0;
 
-  constructor(barrier: Pick<Barrier, 'store' | 'onStateChange'>, log: Pick<Logger, 'warn'>) {
+  constructor(barrier: Pick<Barrier, 'state' | 'store' | 'onStateChange'>, log: Pick<Logger, 'warn'>) {
+    this.#barrier = barrier;
     this.#store = barrier.store;
     this.#log = log;
     barrier.onStateChange(({ sealed }) => {
@@ -99,9 +101,9 @@ export class StoredPrimaryCredential {
     throw new StoreError('busy', 'the credential of this secondary changes too often: try again');
   }
 
-  /** A read that has begun before a write may end after it. */
+  /** A read that has begun before a write may end after it, and both may end after a seal. */
   #note(credential: PrimaryCredential, revision: number): void {
-    if (revision < this.#revision) return;
+    if (this.#barrier.state.sealed || revision < this.#revision) return;
     this.#present = credential;
     this.#revision = revision;
   }

@@ -1,5 +1,5 @@
 import { credentialPath, decodeCredential, type PrimaryCredential } from '@transitd/cluster';
-import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
+import { memoryStore, type Store, StoreError, type Transaction } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { unsealedBarrier, unsealWith } from '../../../barrier/test/fixtures.ts';
 import { clusterId, type TestCluster, testCluster } from '../../../cluster/test/credentials.ts';
@@ -49,6 +49,25 @@ describe('the stored credential of a secondary', () => {
     expect(kept.present).to.equal(undefined);
     await unsealWith(barrier, shares.slice(0, 2));
     expect([await kept.read(), kept.present]).to.deep.equal([first, first]);
+  });
+
+  it('is not brought back by a read or a write that a seal has overtaken', async () => {
+    const { barrier, shares } = await unsealedBarrier();
+    const first = await issued('10.0.0.1:8201');
+    const { get, commit } = barrier.store;
+    const sealing = async <T>(result: Promise<T>): Promise<T> => {
+      const value = await result;
+      barrier.seal();
+      return value;
+    };
+    Object.assign(barrier.store, { commit: (transaction: Transaction) => sealing(commit(transaction)) });
+    const kept = new StoredPrimaryCredential(barrier, { warn: () => undefined });
+    await kept.write(first);
+    expect(kept.present, 'after the write').to.equal(undefined);
+    await unsealWith(barrier, shares.slice(0, 2));
+    expect(await kept.read()).to.deep.equal(first);
+    Object.assign(barrier.store, { get: (path: string) => sealing(get(path)) });
+    expect([await kept.read(), kept.present], 'after the read').to.deep.equal([undefined, undefined]);
   });
 
   it('stays, with a warning, when it cannot be deleted after the cluster has left the set', async () => {
