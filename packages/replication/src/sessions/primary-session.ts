@@ -38,7 +38,7 @@ export class PrimarySession {
   #heardMs: number;
   #sentMs = Number.NEGATIVE_INFINITY;
   #isGreeted = false;
-  /** The secondary was told that it counts, or is about to be. */
+  /** The secondary was told that this cluster waits for it, or is about to be. */
   #isWelcomed = false;
   /** When the secondary first reported a position of this history. */
   #positionedMs: number | undefined;

@@ -1,5 +1,4 @@
-import type { LogIndex } from '@transitd/raft-core';
-import { cursorOf, type EpochName, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
+import { type Cursor, cursorOf, type ReplicationState, sameEpoch } from '@transitd/storage-fsm';
 import type { MonotonicClock } from '../roles/fence.ts';
 import { type Claim, claimOf, judgeClaim } from '../roles/meeting.ts';
 import type { Frame } from '../stream/frame.ts';
@@ -20,7 +19,10 @@ export interface SecondarySessionParts {
 export interface SecondaryStatus {
   /** The primary has answered the hello. */
   readonly isWelcome: boolean;
-  /** True once this secondary has everything that the primary had when the connection began. Before that, the age in `lag` is too low. */
+  /**
+   * True once this secondary has everything that the primary had when the connection began, and when it was welcomed. Before that, the age
+   * in `lag` is too low.
+   */
   readonly hasCaughtUp: boolean;
   readonly lag: Lag;
   /** Time since a frame arrived. */
@@ -41,11 +43,12 @@ export class SecondarySession {
   readonly #lag = new LagMeter();
   readonly #follower: Follower;
   #heardMs: number;
+  /** The primary has answered the hello. */
   #isWelcome = false;
-  /** The epoch of the primary that has welcomed this cluster; undefined again once this cluster was in it. */
-  #welcomedTo: EpochName | undefined;
-  /** The position of the primary's first heartbeat on this connection. */
-  #firstHeard: LogIndex | undefined;
+  /** The primary waits for this cluster: it has sent a `welcome`. */
+  #isAwaited = false;
+  /** The position of the primary's first heartbeat on this connection, and of the first one after the welcome. */
+  #firstHeard: Cursor | undefined;
   #hasCaughtUp = false;
   #hasEnded = false;
 
@@ -92,10 +95,7 @@ export class SecondarySession {
     else if (frame.kind === 'refusal') this.#end({ why: 'refused', reason: frame.reason });
     else if (frame.kind === 'hello' || frame.kind === 'ack' || frame.kind === 'staged') this.unexpected();
     else {
-      if (frame.kind === 'welcome') {
-        this.#welcomedTo = frame.epochs.at(-1);
-        this.#noteCounted(state);
-      }
+      if (frame.kind === 'welcome') this.#awaited();
       if (frame.kind === 'state') cluster.receiving(frame.epochs);
       this.#isWelcome ||= frame.kind === 'welcome' || frame.kind === 'state';
       if (frame.kind === 'outcome') this.#lag.known(frame.to, clock.nowMs());
@@ -121,7 +121,7 @@ export class SecondarySession {
   #heartbeat({ at, sentMs, demoted, restoredAt }: Frame & { kind: 'heartbeat' }, state: ReplicationState): void {
     const { cluster, clock } = this.#parts;
     this.#lag.known(at.index, clock.nowMs());
-    this.#firstHeard ??= at.index;
+    this.#firstHeard ??= at;
     this.#noteApplied(state);
     cluster.heard({ at, demoted, restoredAt });
     if (!cluster.mayAnswer()) return;
@@ -165,24 +165,26 @@ export class SecondarySession {
     if (result === 'committed') {
       const at = cursorOf(state);
       this.#noteApplied(state);
-      this.#noteCounted(state);
       if (step.kind === 'stage') this.#send({ kind: 'staged', attempt: step.attempt, chunk: step.chunk });
       else this.#send({ kind: 'ack', at, echoMs: undefined });
     }
     this.#act(this.#follower.settled(result));
   }
 
-  #noteCounted(state: ReplicationState): void {
-    const own = cursorOf(state);
-    if (own === undefined || this.#welcomedTo === undefined || !sameEpoch(own, this.#welcomedTo)) return;
-    this.#welcomedTo = undefined;
-    this.#parts.cluster.counted();
+  /** From now on the primary waits for this cluster, which may lack what was used before that, however far it has caught up. */
+  #awaited(): void {
+    this.#isAwaited = true;
+    this.#firstHeard = undefined;
+    this.#hasCaughtUp = false;
   }
 
-  #noteApplied({ epochs, index }: ReplicationState): void {
-    if (epochs.length === 0) return;
-    this.#lag.applied(index);
-    this.#hasCaughtUp ||= this.#firstHeard !== undefined && index >= this.#firstHeard;
+  #noteApplied(state: ReplicationState): void {
+    const [own, first] = [cursorOf(state), this.#firstHeard];
+    if (own === undefined) return;
+    this.#lag.applied(own.index);
+    if (this.#hasCaughtUp || first === undefined || !sameEpoch(own, first) || own.index < first.index) return;
+    this.#hasCaughtUp = true;
+    if (this.#isAwaited) this.#parts.cluster.counted();
   }
 
   #send(frame: Frame): void {

@@ -78,7 +78,10 @@ export interface SecondaryCluster {
   mayAnswer(): boolean;
   /** Called when a heartbeat is being answered. */
   answered(nowMs: number): void;
-  /** The primary has welcomed this cluster, which is in its epoch: from now on its fence counts this secondary. */
+  /**
+   * From now on this secondary counts: its primary has welcomed it, so that the fence and new key material wait for it, and it has
+   * everything that the primary had then.
+   */
   counted(): void;
   /** Called when the primary has reported its position. */
   heard(primary: ReportedPosition): void;

@@ -15,6 +15,13 @@ const followed = (): TestSecondary => {
     secondary.current = { ...secondary.current, index: 10, epochs: [{ number: 1, id: epochId, start: 10 }] };
   return secondary;
 };
+/** Delivers frames and heartbeats until the condition holds. */
+const beats = (link: Link, condition: () => boolean): Promise<void> =>
+  link.until(() => {
+    link.nowMs += 250;
+    link.primary.tick();
+    return condition();
+  });
 
 describe('the registration of a secondary', () => {
   it('is committed before the hello is answered', async () => {
@@ -32,7 +39,37 @@ describe('the registration of a secondary', () => {
     resolve();
     await link.until(inSync(primary, secondary));
     expect(primary.registrations).to.deep.equal(['east']);
+    await beats(link, () => secondary.countings > 0);
     expect(secondary.countings).to.equal(1);
+  });
+
+  it('counts for a secondary only once it has everything that the primary had at the welcome', async () => {
+    const [primary, secondary] = [filled(3), followed()];
+    const { promise, resolve } = Promise.withResolvers<'committed'>();
+    secondary.commit = () => promise;
+    const link = new Link(primary, secondary);
+    await beats(link, () => secondary.answers > 3);
+    expect([primary.registrations, secondary.countings]).to.deep.equal([['east'], 0]);
+    resolve('committed');
+    await beats(link, () => secondary.countings > 0);
+    expect(inSync(primary, secondary)()).to.equal(true);
+  });
+
+  it('counts for one that goes on with its first state only once it has what was written before the welcome', async () => {
+    const [primary, secondary] = [filled(1), new TestSecondary()];
+    const link = new Link(primary, secondary);
+    await link.until(inSync(primary, secondary));
+    link.primary.tick();
+    await link.until(() => secondary.answers > 0);
+    const { promise, resolve } = Promise.withResolvers<'committed'>();
+    secondary.commit = () => promise;
+    primary.write('transit/used', 'the primary does not wait for this secondary yet');
+    await beats(link, () => link.seen.includes('>welcome') && secondary.answers > 6);
+    expect(secondary.countings).to.equal(0);
+    expect(secondary.current?.index).to.be.lessThan(primary.index);
+    resolve('committed');
+    await beats(link, () => secondary.countings > 0);
+    expect(inSync(primary, secondary)()).to.equal(true);
   });
 
   it('of one without a state waits until it says hello with one', async () => {
@@ -42,7 +79,7 @@ describe('the registration of a secondary', () => {
     expect([primary.registrations, secondary.countings]).to.deep.equal([[], 0]);
     link.cut();
     const again = new Link(primary, secondary);
-    await again.until(() => secondary.countings > 0);
+    await beats(again, () => secondary.countings > 0);
     expect(primary.registrations).to.deep.equal(['east']);
   });
 
@@ -53,9 +90,7 @@ describe('the registration of a secondary', () => {
     link.primary.tick();
     await link.until(() => link.seen.includes('>heartbeat'));
     expect([primary.registrations, secondary.countings], 'it may be about to be sealed').to.deep.equal([[], 0]);
-    link.nowMs += 250;
-    link.primary.tick();
-    await link.until(() => secondary.countings > 0);
+    await beats(link, () => secondary.countings > 0);
     expect(primary.registrations).to.deep.equal(['east']);
     primary.write('transit/later', 'value');
     link.primary.progress();
@@ -72,9 +107,7 @@ describe('the registration of a secondary', () => {
     expect([primary.registrations, secondary.countings]).to.deep.equal([['east'], 0]);
     link.primary.tick();
     await link.until(() => link.seen.includes('>heartbeat'));
-    link.nowMs += 250;
-    link.primary.tick();
-    await link.until(() => secondary.countings > 0);
+    await beats(link, () => secondary.countings > 0);
     expect(link.ends).to.deep.equal({});
   });
 
@@ -84,16 +117,10 @@ describe('the registration of a secondary', () => {
     const { promise, resolve } = Promise.withResolvers<'committed'>();
     secondary.commit = () => promise;
     const link = new Link(primary, secondary);
-    const beats = (condition: () => boolean) =>
-      link.until(() => {
-        link.nowMs += 250;
-        link.primary.tick();
-        return condition();
-      });
-    await beats(() => secondary.answers > 3);
+    await beats(link, () => secondary.answers > 3);
     expect(link.seen).to.include('>records').and.not.include('>welcome');
     resolve('committed');
-    await beats(() => secondary.countings > 0);
+    await beats(link, () => secondary.countings > 0);
     expect(link.seen.indexOf('>welcome')).to.be.greaterThan(link.seen.indexOf('>end'));
     expect(link.ends).to.deep.equal({});
   });
@@ -112,7 +139,7 @@ describe('the registration of a secondary', () => {
       return 'committed';
     };
     const link = new Link(primary, secondary);
-    await link.until(() => secondary.countings > 0);
+    await beats(link, () => secondary.countings > 0);
     expect(countings[0]).to.deep.equal(['adopt', 0]);
     expect(secondary.current?.epochs.at(-1)?.number).to.equal(2);
     expect(link.ends).to.deep.equal({});

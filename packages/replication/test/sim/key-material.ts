@@ -1,12 +1,14 @@
 import type { SimRandom } from '@transitd/raft-sim';
-import type { Cursor, ReplicationState } from '@transitd/storage-fsm';
 import { type AcknowledgeSettings, acknowledgementOf } from '../../src/index.ts';
 import { holds } from './oracle.ts';
+import type { MadePromotion } from './promotions.ts';
 import type { Sessions } from './sessions.ts';
 import { keyringPath, type Site, unconfirmedPath, versionPath, versionsMax } from './site.ts';
 
 /** Material that has been used: ciphertexts under it exist outside of the clusters. */
 interface Used {
+  /** Name of the cluster that has used it, as a primary. */
+  readonly by: string;
   readonly epoch: string;
   readonly index: number;
   /** Ids of all epochs of the primary at that time. */
@@ -68,24 +70,35 @@ export class KeyMaterial {
       const counted = this.#sites.filter(({ name }) => site.registered.has(name));
       const secondaries = new Map(counted.map(({ name, attachments }) => [name, attachments]));
       site.propose({ conditions: [{ path, revision: mark.revision }], writes: [{ path, value: null }] }, (result) => {
-        if (result === 'committed' && site.state?.role === 'primary') this.#note(site.state, mark.revision, secondaries);
+        if (result === 'committed' && site.state?.role === 'primary') this.#note(site, mark.revision, secondaries);
       });
     }
   }
 
-  /** A cluster with the state was promoted at the cursor. */
-  promoted({ name, attachments }: Site, { epochs }: ReplicationState, from: Cursor): void {
-    const lost = this.#used.find(
-      (used) =>
-        used.secondaries.get(name) === attachments && used.index > from.index && epochs.every(({ id }) => used.epochs.has(id)),
-    );
+  /** A cluster was promoted. */
+  promoted({ site, state: { role, epochs }, decision: { from }, force }: MadePromotion): void {
+    const { name, attachments, isCounted, target } = site;
+    const lacked = this.#used.filter(({ index, ...used }) => index > from.index && epochs.every(({ id }) => used.epochs.has(id)));
+    const lost = lacked.find(({ secondaries }) => secondaries.get(name) === attachments);
     holds('a promotion loses no key material that was used', lost === undefined, () => ({ name, from, lost, epochs }));
+    // Of a secondary that its primary does not know any more, as one that was revoked, nothing is promised.
+    const isKnown = this.#sites.some((other) => other.name === target && other.registered.has(name));
+    const isPromised = role === 'secondary' && isKnown && (isCounted || !force);
+    const unknown = lacked.find(({ by }) => by === target);
+    holds(
+      'a secondary that counts lacks no key material that its primary has used',
+      !isPromised || unknown === undefined,
+      () => ({
+        ...{ name, from, unknown, epochs, isCounted, force },
+      }),
+    );
   }
 
-  #note({ epochs }: ReplicationState, index: number, secondaries: ReadonlyMap<string, number>): void {
-    const epoch = epochs.at(-1)?.id;
+  #note({ name: by, state }: Site, index: number, secondaries: ReadonlyMap<string, number>): void {
+    const ids = state?.epochs.map(({ id }) => id) ?? [];
+    const epoch = ids.at(-1);
     if (epoch === undefined) return;
     this.counts.used += 1;
-    this.#used.push({ epoch, index, epochs: new Set(epochs.map(({ id }) => id)), secondaries });
+    this.#used.push({ by, epoch, index, epochs: new Set(ids), secondaries });
   }
 }

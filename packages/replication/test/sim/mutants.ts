@@ -270,6 +270,18 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     replace: '',
   },
   {
+    name: 'a secondary counts before it has caught up',
+    file: secondarySession,
+    find: 'own.index < first.index',
+    replace: 'own.index < 0',
+  },
+  {
+    name: 'a secondary counts once it has what its primary had before it waited for it',
+    file: secondarySession,
+    find: '    this.#firstHeard = undefined;\n',
+    replace: '',
+  },
+  {
     name: 'a promotion takes the silence of its node for that of its cluster',
     file: promotionControl,
     find: 'if (term !== this.#activeTerm) this',

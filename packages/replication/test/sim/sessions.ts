@@ -120,6 +120,7 @@ export class Sessions {
       if (primary.site === to) return;
       secondary.session.closed();
     }
+    if (!to.registered.has(site.name)) site.isCounted = false; // it has needed a new credential
     const secondary: End<SecondarySession> = { site, active: site.active, session: undefined };
     const primary: End<PrimarySession> = { site: to, active: to.active, session: undefined };
     const connection = { secondary, primary };
@@ -243,9 +244,7 @@ export class Sessions {
       answered: (nowMs) => {
         active.node.secondary.answeredMs = nowMs;
       },
-      counted: () => {
-        site.isCounted = true;
-      },
+      counted: () => site.counted(),
       heard: (position) => {
         active.node.secondary.lastHeard = { ...position, heardMs: site.nowMs() };
         const at = site.state && cursorOf(site.state);

@@ -116,15 +116,14 @@ export class Site {
   active: ActiveNode | undefined;
   outcomes = new OutcomeLog(outcomeLimits);
   isUp = true;
-  /** The present primary has answered the hello of this cluster with a state. */
+  /** As the credential for the present primary says: that one waits for this cluster, which has what was used before. */
   isCounted = false;
   /** How often this cluster became a secondary without a state. */
   attachments = 0;
-  /** The site that this one follows as a secondary. */
-  target: string | undefined;
   /** Work with the disk that ends before the next event. */
   readonly disk: Promise<void>[] = [];
   readonly #parts: SiteParts;
+  #target: string | undefined;
   readonly #registered = new Set<string>();
   readonly #nodes: SiteNode[] = [];
   #index = 0;
@@ -150,6 +149,16 @@ export class Site {
 
   static async open(folder: string, parts: Omit<SiteParts, 'machine'>): Promise<Site> {
     return new Site({ ...parts, machine: await KeyValueMachine.open({ directory: join(folder, parts.name), base: 0 }) });
+  }
+
+  /** The site that this one follows as a secondary. It has a credential for that site only, which says whether it counts there. */
+  get target(): string | undefined {
+    return this.#target;
+  }
+
+  set target(name: string) {
+    if (name !== this.#target) this.isCounted = false;
+    this.#target = name;
   }
 
   /** The time by the clock of this cluster. */
@@ -315,6 +324,14 @@ export class Site {
     );
   }
 
+  /** This cluster counts at its primary. Until then it needs the contact with its own secondaries of an earlier time. */
+  counted(): void {
+    if (this.isCounted) return;
+    this.isCounted = true;
+    this.#registered.clear();
+    this.active?.node.registry.read();
+  }
+
   revoke(secondary: string): void {
     this.#registered.delete(secondary);
     this.active?.node.registry.read();
@@ -343,11 +360,6 @@ export class Site {
     const after = this.state;
     const committed = outcome === 'committed';
     const step = committed ? transaction?.replication : undefined;
-    // Only a primary that has answered counts this cluster among its secondaries. Until then this cluster needs the contact itself.
-    if (step?.kind === 'adopt' || step?.kind === 'swap') {
-      this.#registered.clear();
-      this.active?.node.registry.read();
-    }
     if (step?.kind === 'attach') {
       this.isCounted = false;
       this.attachments += 1;

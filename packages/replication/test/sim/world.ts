@@ -313,12 +313,17 @@ export class World {
 
   #promote = (site: Site, request: PromotionRequest): void => void this.promotions.ask(site, request);
 
-  #promoted({ site, state, decision: { from, lossless } }: MadePromotion): void {
+  #promoted(made: MadePromotion): void {
+    this.material.promoted(made);
+    const {
+      site,
+      state,
+      decision: { from, lossless },
+    } = made;
     // The operator lets other secondaries follow the new primary, which may be ahead of them.
     for (const other of this.#sites)
       if (other !== site && other.state?.role === 'secondary' && this.#random.chance(0.5)) other.target = site.name;
     if (lossless && state.role === 'secondary') this.#ends.set(from.id, from.index);
-    this.material.promoted(site, state, from);
   }
 
   /** Ends all faults; the operator leaves one primary and attaches the others. Then all sites must become equal. */
