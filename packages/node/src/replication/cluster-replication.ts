@@ -120,7 +120,7 @@ export class ClusterReplication {
     this.diverged = diverged;
     const secondary = new SecondarySide(role, { storage, transfer, diverged, succession, credential, registry, clock, log });
     this.#secondary = secondary;
-    const promotable = new PromotableNode(role, { transfer, secondary, credential, setting, reports, clock, log });
+    const promotable = new PromotableNode(role, { transfer, secondary, reports, clock, log });
     this.#promotion = new PromotionControl(promotable, { recentMs, clock });
 
     for (const change of ['status', 'services'] as const) events.on(change, () => this.tick());

@@ -4,17 +4,13 @@ import { type Logger, type RecordClock, reasonOf } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
 import type { PromotableCluster, Promote } from '@transitd/replication';
 import type { ReplicationState } from '@transitd/storage-fsm';
-import type { AcknowledgeSetting } from './acknowledge-setting.ts';
 import type { KeptPromotion, KeptReports } from './kept-reports.ts';
-import type { StoredPrimaryCredential } from './primary-credential.ts';
 import { newId, type ReplicationRole } from './replication-role.ts';
 import type { SecondarySide } from './secondary-side.ts';
 
 interface PromotableNodeOptions {
   readonly transfer: Barrier['transfer'];
   readonly secondary: SecondarySide;
-  readonly credential: StoredPrimaryCredential;
-  readonly setting: Pick<AcknowledgeSetting, 'read'>;
   readonly reports: KeptReports;
   readonly clock: RecordClock;
   readonly log: Logger;
@@ -52,12 +48,8 @@ export class PromotableNode implements PromotableCluster<Promotion> {
     return this.#role.state;
   }
 
-  async isCounted(): Promise<boolean> {
-    return (await this.#options.credential.read())?.isCounted === true;
-  }
-
-  async acknowledges(): Promise<boolean> {
-    return (await this.#options.setting.read())?.onTimeout === 'refuse';
+  isCounted(): Promise<boolean> {
+    return this.secondary.isCounted();
   }
 
   async promote(decision: Promote, force: boolean): Promise<Promotion | undefined> {

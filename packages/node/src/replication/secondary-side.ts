@@ -71,6 +71,8 @@ export class SecondarySide implements SecondaryCluster {
   #certificate = '';
   #heard: Heard | undefined;
   #answeredMs: number | undefined;
+  /** Resolves once it is stored that this cluster counts, if the primary has said so. */
+  #counting = Promise.resolve();
   #rootKey: Uint8Array | undefined;
   /** The state that is being received, and its records that this cluster needs to open it, by path. */
   #receiving: { readonly attempt: string; readonly core: Map<string, Uint8Array> } | undefined;
@@ -181,7 +183,13 @@ export class SecondarySide implements SecondaryCluster {
   }
 
   counted(): void {
-    void this.#keepCounted();
+    this.#counting = this.#keepCounted();
+  }
+
+  /** Returns whether this cluster counts at its present primary; also on a node that has not heard that one. @throws StoreError */
+  async isCounted(): Promise<boolean> {
+    await this.#counting; // a handover may be asked for at once
+    return (await this.#options.credential.read())?.isCounted === true;
   }
 
   receiving(epochs: readonly Epoch[]): void {
@@ -268,8 +276,8 @@ export class SecondarySide implements SecondaryCluster {
   }
 
   /**
-   * Stores that the fence of the present primary counts this cluster. From now on, the secondaries that this cluster had as a primary no
-   * longer count.
+   * Stores that this cluster counts at its present primary. From now on, the secondaries that this cluster had as a primary no longer
+   * count.
    */
   async #keepCounted(): Promise<void> {
     const certificate = this.#certificate;

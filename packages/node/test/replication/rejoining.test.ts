@@ -17,10 +17,6 @@ describe('a cluster that has left a set and follows again', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const counted = async (site: Site): Promise<void> => {
-    while ((await site.read('core/replication/primary'))?.includes('"isCounted":true') !== true) await new Promise(setImmediate);
-  };
-
   it('is waited for although its keys open the received state, so that it never says hello with it', async () => {
     const [east, west] = [await Site.open(folder, 'east'), await Site.open(folder, 'west')];
     sites.push(east, west);
@@ -36,7 +32,7 @@ describe('a cluster that has left a set and follows again', () => {
     await east.replication.material.setting.write({ timeoutMs: acknowledgeMsMin, onTimeout: 'refuse' });
     await west.follow(east, 'west');
     await until(() => west.health === 472 && west.position === east.position);
-    await counted(west);
+    await west.counted();
     expect(west.node.status.state, 'not sealed since').to.equal('dr_active');
     const { replica } = west.store;
     const commit = replica.commit.bind(replica);
@@ -59,7 +55,7 @@ describe('a cluster that has left a set and follows again', () => {
     await until(() => south.health === 200);
     await south.replication.disablePrimary();
     await south.follow(north, 'south');
-    await counted(south);
+    await south.counted();
     await north.replication.demote();
     await until(() => south.position === north.position);
     await until(() => south.replication.lastHeard?.demoted === true);

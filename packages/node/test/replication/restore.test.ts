@@ -72,6 +72,7 @@ describe('a restore in a replication set', () => {
     const archive = await east.backup();
     await east.write('transit/m/late', 'after the backup');
     await until(() => isInSync(west, east));
+    await west.counted();
 
     const { replica } = west.store;
     const commit = replica.commit.bind(replica);

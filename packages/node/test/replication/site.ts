@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { parseConfig } from '@transitd/configuration';
 import { defaultCodes, healthAnswer } from '@transitd/health';
 import { expect } from 'chai';
@@ -137,6 +138,11 @@ export class Site {
   async read(path: string): Promise<string | undefined> {
     const record = await this.store.barrier.store.get(path);
     return record && Buffer.from(record.value).toString();
+  }
+
+  /** Resolves once it is stored that this secondary counts at its primary. */
+  async counted(): Promise<void> {
+    while ((await this.read('core/replication/primary'))?.includes('"isCounted":true') !== true) await setImmediate();
   }
 
   get snapshots() {

@@ -19,29 +19,35 @@ describe('a secondary that has received its state and not connected with it', ()
     rmSync(folder, { recursive: true });
   });
 
-  it('is not promoted without force where key material is acknowledged: the primary has used versions that it lacks', async () => {
-    const [east, west] = [await Site.open(folder, 'east'), await Site.open(folder, 'west')];
-    sites.push(east, west);
-    await east.replication.enablePrimary();
-    await east.replication.material.setting.write({ timeoutMs: acknowledgeMsMin, onTimeout: 'refuse' });
-    await east.engine.createKey('k', {});
-    await west.follow(east, 'west');
-    await until(() => west.node.status.state === 'sealed');
-    await east.engine.rotateKey('k');
-    const encrypted = await east.engine.ciphertexts.encrypt('k', { plaintext, mayCreate: false, mayUpdate: true });
-    expect(encrypted, 'it waits for no secondary yet').to.include({ keyVersion: 2 });
-    await east.node.stop();
-    await west.unseal(east.shares);
-    let refusal = '';
-    while (!refusal.includes('key versions that it has used could be lost'))
-      refusal = await west.replication.promote({ force: false }).then(
-        () => expect.fail('it was promoted'),
-        (error: Error) => error.message,
-      );
-    expect(await west.replication.promote({ force: true })).to.include({ lossless: false });
-    const { ciphertext } = encrypted as { ciphertext: string };
-    await until(() => west.health === 200);
-    const read = await west.engine.ciphertexts.decrypt('k', { ciphertext }).catch((error: Error) => error.message);
-    expect(read, 'which is what the refusal is for').to.include('version is too new');
-  });
+  for (const [since, isInState] of [
+    ['before', true],
+    ['after', false],
+  ] as const)
+    it(`is not promoted without force where key material is acknowledged since ${since} its state: it lacks used versions`, async () => {
+      const [east, west] = [await Site.open(folder, `east-${since}`), await Site.open(folder, `west-${since}`)];
+      sites.push(east, west);
+      await east.replication.enablePrimary();
+      const acknowledge = () => east.replication.material.setting.write({ timeoutMs: acknowledgeMsMin, onTimeout: 'refuse' });
+      if (isInState) await acknowledge();
+      await east.engine.createKey('k', {});
+      await west.follow(east, 'west');
+      await until(() => west.node.status.state === 'sealed');
+      if (!isInState) await acknowledge();
+      await east.engine.rotateKey('k');
+      const encrypted = await east.engine.ciphertexts.encrypt('k', { plaintext, mayCreate: false, mayUpdate: true });
+      expect(encrypted, 'it waits for no secondary yet').to.include({ keyVersion: 2 });
+      await east.node.stop();
+      await west.unseal(east.shares);
+      let refusal = '';
+      while (!refusal.includes('may have used key versions that it lacks'))
+        refusal = await west.replication.promote({ force: false }).then(
+          () => expect.fail('it was promoted'),
+          (error: Error) => error.message,
+        );
+      expect(await west.replication.promote({ force: true })).to.include({ lossless: false });
+      const { ciphertext } = encrypted as { ciphertext: string };
+      await until(() => west.health === 200);
+      const read = await west.engine.ciphertexts.decrypt('k', { ciphertext }).catch((error: Error) => error.message);
+      expect(read, 'which is what the refusal is for').to.include('version is too new');
+    });
 });

@@ -28,10 +28,8 @@ export interface PromotableCluster<Report extends object> {
     /** When this node last answered a heartbeat. */
     readonly answeredMs: number | undefined;
   };
-  /** Whether the fence of the primary counts this secondary. */
+  /** Whether this secondary counts, as its primary knows: see {@link SecondaryCluster.counted}. */
   isCounted(): Promise<boolean>;
-  /** Whether the primary uses key material only once each secondary that it counts has confirmed it. */
-  acknowledges(): Promise<boolean>;
   /** Makes this cluster the primary. Returns undefined if entries of the primary have arrived since the decision. @throws StoreError */
   promote(decision: Promote, force: boolean): Promise<Report | undefined>;
   /** Ends replication on this cluster. Returns false if entries of the primary have arrived since the decision. @throws StoreError */
@@ -130,24 +128,16 @@ export class PromotionControl<Report extends object> {
     }
   }
 
-  /** A cluster that leaves the set replaces no primary, whose key material stays in use there. */
-  async #decision({
-    force,
-    isPromotion,
-  }: {
-    readonly force: boolean;
-    readonly isPromotion: boolean;
-  }): Promise<PromotionDecision> {
+  async #decision(asked: { readonly force: boolean; readonly isPromotion: boolean }): Promise<PromotionDecision> {
     const { recentMs, clock } = this.#settings;
     const isCounted = await this.#cluster.isCounted();
-    const acknowledges = isPromotion && (await this.#cluster.acknowledges());
     const state = this.#cluster.state();
     if (state === undefined) return { kind: 'refuse', reason: 'not_secondary' };
     this.noteTerm();
     const { lastHeard, answeredMs } = this.#cluster.secondary;
     const sinceMs = (ms = Number.NEGATIVE_INFINITY): number => clock.nowMs() - Math.max(ms, this.#activeSinceMs);
     return promotionOf({
-      ...{ state, recentMs, fence: fenceOf(state), isCounted, acknowledges, primary: lastHeard, force },
+      ...{ ...asked, state, recentMs, fence: fenceOf(state), isCounted, primary: lastHeard },
       silentMs: sinceMs(lastHeard?.heardMs),
       unansweredMs: sinceMs(answeredMs),
     });
@@ -168,8 +158,8 @@ const refusals: Refusals = {
     'wait until it has received the restored state, or promote with force and continue with the state from before',
   superseded: 'another cluster of the set was promoted after this one: promote with force to give up its writes',
   not_counted:
-    'the primary does not wait for this secondary yet, so both could accept writes, or key versions that it has used could be lost: ' +
-    'let it connect once, or promote with force',
+    'this secondary has not caught up with its primary yet, which may have used key versions that it lacks, and may still accept writes: ' +
+    'let it connect and catch up once, or promote with force',
 };
 
 const leaveRefusals: Refusals = {
@@ -183,5 +173,6 @@ const leaveRefusals: Refusals = {
     'wait until it has received the restored state, or leave with force and with the state from before',
   superseded: 'another cluster of the set was promoted after this one: leave with force and without its writes',
   not_counted:
-    'the fence of the primary does not wait for this secondary yet, so both could accept writes: let it connect once, or leave with force',
+    'this secondary has not caught up with its primary yet, whose fence may not wait for it, so both could accept writes: ' +
+    'let it connect and catch up once, or leave with force',
 };

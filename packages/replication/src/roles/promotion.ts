@@ -22,11 +22,12 @@ export interface PromotionFacts {
   readonly recentMs: number;
   readonly fence: FenceSettings | undefined;
   /**
-   * Whether the fence of the primary counts this secondary: the primary has welcomed this cluster, which was in its epoch.
+   * Whether this secondary counts: its primary waits for it, and it has everything that the primary had used before that. Until then it
+   * cannot know for what the primary waits, because the settings in its state may be older.
    */
   readonly isCounted: boolean;
-  /** Whether the primary uses key material only once each secondary that it counts has confirmed it. */
-  readonly acknowledges: boolean;
+  /** False if this cluster leaves the set: the primary goes on, and its key material stays in use there. */
+  readonly isPromotion: boolean;
   /** The last position that the primary reported. */
   readonly primary: ReportedPosition | undefined;
   /** True if the operator accepts the risks that the reasons of a refusal name, except `not_secondary` and `no_state`. */
@@ -61,11 +62,11 @@ export type PromotionDecision =
 
 /**
  * Decides on a promotion. If the primary is alive or is ahead, only `force` allows it. Nothing shortens the wait for the fence, so that two
- * clusters with a fence never both accept writes. A secondary that the primary does not count yet could be promoted while the primary
- * writes; `force` permits that, because the primary may be lost for good.
+ * clusters with a fence never both accept writes. A secondary that does not count yet may be promoted while the primary writes, or without
+ * key material that was used; `force` permits that, because the primary may be lost for good.
  */
 export function promotionOf(facts: PromotionFacts): PromotionDecision {
-  const { state, silentMs, unansweredMs, recentMs, fence, isCounted, acknowledges, primary, force } = facts;
+  const { state, silentMs, unansweredMs, recentMs, fence, isCounted, isPromotion, primary, force } = facts;
   const from = cursorOf(state);
   if (state.role === 'primary' || state.role === 'disabled') return { kind: 'refuse', reason: 'not_secondary' };
   if (from === undefined) return { kind: 'refuse', reason: 'no_state' };
@@ -79,14 +80,11 @@ export function promotionOf(facts: PromotionFacts): PromotionDecision {
   const hasStopped = known?.demoted === true;
   // A former primary follows no cluster, so a short silence does not mean that another primary is alive.
   const follows = state.role === 'secondary';
-  // A primary that stopped may be promoted again, and would not wait for this cluster.
-  const isUnknown = follows && fence !== undefined && !isCounted;
-  if (hasStopped && missing === 0 && (force || !isUnknown))
-    return { kind: 'promote', from, lossless: true, missing, missesRestore: false };
-  if (hasStopped && !force && missing > 0) return { kind: 'refuse', reason: 'behind' };
-  // The primary may have used key material since the state of this cluster without waiting for it.
-  const mayLackMaterial = follows && acknowledges && !isCounted;
-  if ((isUnknown || mayLackMaterial) && !force) return { kind: 'refuse', reason: 'not_counted' };
+  // A primary that has stopped may be promoted again, and would not wait for this cluster either.
+  const isUnknown = follows && !isCounted && (isPromotion || fence !== undefined);
+  if (isUnknown && !force) return { kind: 'refuse', reason: 'not_counted' };
+  if (hasStopped && missing === 0) return { kind: 'promote', from, lossless: true, missing, missesRestore: false };
+  if (hasStopped && !force) return { kind: 'refuse', reason: 'behind' };
   if (follows && !force && !hasStopped && silentMs < recentMs) return { kind: 'refuse', reason: 'primary_alive' };
   if (isBefore && !force) return { kind: 'refuse', reason: 'misses_restore' };
   const waitMs = hasStopped ? 0 : fenceWaitMs(fence, unansweredMs);

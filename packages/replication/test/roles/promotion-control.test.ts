@@ -25,7 +25,6 @@ function node() {
     state: () => state,
     secondary: { isPromoting: false, lastHeard: heartbeat, answeredMs: 99_000 },
     isCounted: async () => true,
-    acknowledges: async () => false,
     promote: async (decision) => ((await commit(decision)) ? decision : undefined),
     leave: (decision) => commit(decision),
     waits: () => undefined,

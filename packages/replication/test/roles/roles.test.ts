@@ -96,7 +96,7 @@ describe('the decision on a promotion', () => {
       silentMs: 60_000,
       unansweredMs: 60_000,
       isCounted: true,
-      acknowledges: false,
+      isPromotion: true,
       recentMs: 5_000,
       fence: undefined,
       primary: undefined,
@@ -119,7 +119,6 @@ describe('the decision on a promotion', () => {
     const primary = { at: at(40), demoted: true };
     const promoted = { kind: 'promote', from: at(40), lossless: true, missing: 0, missesRestore: false };
     expect(decide({ primary, silentMs: 0, unansweredMs: 0, fence })).to.deep.equal(promoted);
-    expect(decide({ primary, silentMs: 0, isCounted: false }), 'without a fence').to.deep.equal(promoted);
   });
 
   it('refuses while it is behind a primary that has stopped, unless it is forced', () => {
@@ -146,22 +145,21 @@ describe('the decision on a promotion', () => {
     expect(decide({ fence, silentMs: 0, unansweredMs: 6_000, force: true })).to.deep.equal(waits);
   });
 
-  it('refuses a secondary that the fence does not count, unless it is forced', () => {
-    expect(decide({ fence, isCounted: false })).to.deep.equal(refused('not_counted'));
-    expect(decide({ fence, isCounted: false, force: true })).to.include({ kind: 'promote' });
-    expect(decide({ isCounted: false }), 'without a fence').to.include({ kind: 'promote' });
-    const primary = { at: at(40), demoted: true };
-    const stopped = { fence, isCounted: false, primary };
-    expect(decide(stopped), 'a primary that stopped can be promoted again').to.deep.equal(refused('not_counted'));
-    expect(decide({ ...stopped, force: true })).to.include({ kind: 'promote', lossless: true });
+  it('refuses a secondary that does not count, with a fence or without, unless it is forced', () => {
+    for (const facts of [{ isCounted: false }, { isCounted: false, fence }]) {
+      expect(decide(facts)).to.deep.equal(refused('not_counted'));
+      expect(decide({ ...facts, force: true })).to.include({ kind: 'promote' });
+      const stopped = { ...facts, primary: { at: at(40), demoted: true } };
+      expect(decide(stopped), 'a primary that stopped can be promoted again').to.deep.equal(refused('not_counted'));
+      expect(decide({ ...stopped, force: true })).to.include({ kind: 'promote', lossless: true });
+    }
   });
 
-  it('refuses a secondary that is not counted where key material is acknowledged, unless it is forced or nothing is missing', () => {
-    expect(decide({ acknowledges: true, isCounted: false })).to.deep.equal(refused('not_counted'));
-    expect(decide({ acknowledges: true, isCounted: false, force: true })).to.include({ kind: 'promote' });
-    expect(decide({ acknowledges: true })).to.include({ kind: 'promote' });
-    const primary = { at: at(40), demoted: true };
-    expect(decide({ acknowledges: true, isCounted: false, primary })).to.include({ kind: 'promote', lossless: true });
+  it('lets a secondary that does not count leave the set, unless there is a fence', () => {
+    const leaves = { isPromotion: false, isCounted: false };
+    expect(decide(leaves)).to.include({ kind: 'promote' });
+    expect(decide({ ...leaves, fence })).to.deep.equal(refused('not_counted'));
+    expect(decide({ ...leaves, fence, force: true })).to.include({ kind: 'promote' });
   });
 
   it('refuses a former primary that follows and has not received the later epoch that it has met, unless it is forced', () => {

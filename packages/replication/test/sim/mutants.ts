@@ -114,10 +114,16 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     replace: 'const waitMs = force ? 0',
   },
   {
-    name: 'a promotion does not ask whether the fence counts the secondary',
+    name: 'a promotion does not ask whether the secondary counts',
     file: 'replication/src/roles/promotion.ts',
-    find: 'fence !== undefined && !isCounted;',
-    replace: 'fence !== undefined && !isCounted && from.index < 0;',
+    find: 'const isUnknown = follows && !isCounted &&',
+    replace: 'const isUnknown = follows && !isCounted && from.index < 0 &&',
+  },
+  {
+    name: 'a promotion asks only with a fence whether the secondary counts',
+    file: 'replication/src/roles/promotion.ts',
+    find: '(isPromotion || fence !== undefined)',
+    replace: '(fence !== undefined)',
   },
   {
     name: 'a primary accepts writes after the fence has closed',
@@ -134,8 +140,8 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'a promotion counts as lossless while the primary still writes',
     file: 'replication/src/roles/promotion.ts',
-    find: 'if (hasStopped && missing === 0 &&',
-    replace: 'if (known !== undefined && missing === 0 &&',
+    find: 'if (hasStopped && missing === 0) return',
+    replace: 'if (known !== undefined && missing === 0) return',
   },
   {
     name: 'a secondary in the middle of catching up keeps an epoch that it has not reached',
@@ -264,12 +270,6 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     replace: 'if (verdict !== undefined) {',
   },
   {
-    name: 'a secondary answers heartbeats while a promotion waits',
-    file: secondarySession,
-    find: '    if (!cluster.mayAnswer()) return;\n',
-    replace: '',
-  },
-  {
     name: 'a secondary counts before it has caught up',
     file: secondarySession,
     find: 'own.index < first.index',
@@ -279,6 +279,12 @@ export const replicationMutants: readonly ReplicationMutant[] = [
     name: 'a secondary counts once it has what its primary had before it waited for it',
     file: secondarySession,
     find: '    this.#firstHeard = undefined;\n',
+    replace: '',
+  },
+  {
+    name: 'a secondary answers heartbeats while a promotion waits',
+    file: secondarySession,
+    find: '    if (!cluster.mayAnswer()) return;\n',
     replace: '',
   },
   {

@@ -109,7 +109,6 @@ export class Promotions {
       activeTerm: () => (site.active?.node === node ? site.active.term : undefined),
       state: () => site.state,
       isCounted: async () => site.isCounted,
-      acknowledges: async () => true,
       promote: async (decision, force) => {
         const { state } = site;
         const { from } = decision;
