@@ -62,6 +62,8 @@ export class NodeListeners {
   readonly #listeners: Listener[] = [];
   /** The listeners for clients that are open, in the order of the configuration. */
   #forClients: readonly OpenListener[] = [];
+  /** Resolves when the listeners are open. */
+  #opening: Promise<void> = Promise.resolve();
   #passed: PassedRequests | undefined;
   #gateways: Gateways | undefined;
   readonly #revocationWarnings = new RepeatingTask(revocationWarningMs, () => this.#warnOfRevocationLists());
@@ -88,7 +90,12 @@ export class NodeListeners {
   }
 
   /** Serves requests that other nodes forward, then opens the listeners until a stop is requested. @throws StartError */
-  async open(): Promise<void> {
+  open(): Promise<void> {
+    this.#opening = this.#open();
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
     const { config, node, isStopRequested } = this.#parts;
     node.serveForwarded(this.#forwardedFront());
     for (const listener of config.listeners)
@@ -101,11 +108,13 @@ export class NodeListeners {
   }
 
   /**
-   * Reads the TLS files of the open listeners, and uses them for new handshakes. A listener whose files have a fault keeps all that it has.
+   * Reads the TLS files of the listeners, once all are open, and uses them for new handshakes. A listener whose files have a fault keeps
+   * all that it has.
    * @param settings - by the index of the listener; they differ from the present ones in what a reload may change
    * @returns the number of certificates that were replaced
    */
   async reload(settings: readonly ListenerConfig[]): Promise<number> {
+    await this.#opening; // a listener that is being opened has read its files already
     const contexts: (SecureContextOptions | undefined)[] = [];
     this.#forClients = this.#forClients.map((listener, index) => {
       const config = settings[index] ?? listener.config;
