@@ -78,8 +78,7 @@ export async function withFields<S extends FieldSchema>(
   call: Call,
   run: (typed: TypedCall<S>) => Result,
 ): Promise<Reply> {
-  const inPath = Object.entries(call.params).filter(([name]) => Object.hasOwn(takes, name));
-  const { values, warnings } = fields(takes, call.body, Object.fromEntries(inPath));
+  const { values, warnings } = fields(takes, call.body, call.params);
   try {
     return warned((await run({ ...call, values })) || noContentReply, warnings);
   } catch (error) {

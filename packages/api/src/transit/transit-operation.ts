@@ -183,8 +183,7 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
   const usedBySomeKeys = Object.keys(declared).filter((field) => declared[field]?.usedBy !== undefined);
   const run = async ({ services, principal }: GatewayContext, call: Call): Promise<Reply> => {
     const { body, path, params } = call;
-    const { mount = '', ...pathParams } = params;
-    const { values, warnings } = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
+    const { values, warnings } = fields(takes, body, data.pathFields?.(params) ?? params);
     const all = [...warnings];
     try {
       const pending = reader.read(values, all);
@@ -196,7 +195,7 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
       const overridden = reader.overridden(request).filter((field) => !isUnused(field));
       all.push(...withoutEffect(overridden, 'because another value is in force'));
       const uses = data.uses?.(request);
-      const denied = uses && (await usesDenial(principal, { path, base: `${mount}/${name}` }, uses));
+      const denied = uses && (await usesDenial(principal, { path, base: `${params.mount}/${name}` }, uses));
       if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
       const tally = new UseTally();
       const caller = { keyName: params.name ?? '', principal, path, sealRandom: services.sealRandom, tally };
@@ -219,11 +218,12 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
   };
   /** Returns other paths of the request: `cmac/k/0x8` is the same path as `cmac/k/8`. Values from the body are checked in `run`. */
   const sameAs = (params: Params): readonly string[] => {
-    const { mount = '', ...pathParams } = params;
+    const { mount } = params;
     if (data.deniedBy !== undefined) return data.deniedBy(params).map((path) => `${mount}/${path}`);
-    if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
+    const inPath = Object.keys(params).length - 1; // without the mount
+    if (data.uses === undefined || inPath <= data.path.required) return [];
     try {
-      const { values } = fields(takes, {}, data.pathFields?.(pathParams) ?? pathParams);
+      const { values } = fields(takes, {}, data.pathFields?.(params) ?? params);
       const forms = Array.from(data.uses(reader.single(values)), ({ form }) => form);
       return forms.flatMap((form) => (form === undefined ? [] : `${mount}/${name}/${form}`));
     } catch {

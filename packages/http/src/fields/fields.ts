@@ -30,22 +30,28 @@ export interface Fields<S extends FieldSchema> {
   readonly warnings: readonly string[];
 }
 
-const noPathParameters: Readonly<Record<string, string>> = {};
+/** Parameters of a path by name. Those that are no fields, such as the mount, are ignored. */
+type PathParameters = Readonly<Partial<Record<string, string>>>;
+const noPathParameters: PathParameters = {};
 
 /**
  * Converts all members of a body before anything is executed. The conversion is lenient, as in the peers. A path parameter overrides a
  * member of the same name. A warning names unknown members.
  * @throws RequestError `invalid_field`, `invalid_request`; with the warnings, if there are any
  */
-export function fields<S extends FieldSchema>(schema: S, body: Body, pathParameters = noPathParameters): Fields<S> {
+export function fields<S extends FieldSchema>(
+  schema: S,
+  body: Body,
+  pathParameters: PathParameters = noPathParameters,
+): Fields<S> {
   const values: Record<string, unknown> = Object.create(null);
   const unrecognized = new WarningNames();
   const replaced = new WarningNames();
   const ignored = new WarningNames();
   let refused: unknown;
   for (const name in body) {
-    if (Object.hasOwn(pathParameters, name)) replaced.add(name);
-    else if (!Object.hasOwn(schema, name)) unrecognized.add(name);
+    if (!Object.hasOwn(schema, name)) unrecognized.add(name);
+    else if (Object.hasOwn(pathParameters, name)) replaced.add(name);
     else {
       const field = schema[name];
       try {
@@ -60,7 +66,8 @@ export function fields<S extends FieldSchema>(schema: S, body: Body, pathParamet
     }
   }
   if (refused === undefined)
-    for (const name in pathParameters) values[name] = converted(name, schema[name], pathParameters[name]);
+    for (const name in pathParameters)
+      if (Object.hasOwn(schema, name)) values[name] = converted(name, schema[name], pathParameters[name]);
   const warnings = [
     ...unrecognized.warning('Endpoint ignored these unrecognized parameters'),
     ...ignored.warning('These parameters have no effect here'),

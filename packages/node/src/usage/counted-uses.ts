@@ -21,7 +21,7 @@ const countedVersionsMax = 100_000;
 /** Uses of key versions since they were last taken. Memory is bounded by {@link countedVersionsMax}. */
 export class CountedUses {
   /** By the key's id, then by the version. */
-  readonly #keys = new Map<string, Map<number, KeyVersionUse>>();
+  readonly #keys = new Map<string, Map<number, Writable<KeyVersionUse>>>();
   readonly #versionsMax: number;
   #size = 0;
   #hasLost = false;
@@ -43,7 +43,9 @@ export class CountedUses {
   add(mount: string, name: string, { keyId, counts }: Pick<UseTally, 'keyId' | 'counts'>, timeMs: number): void {
     const nowMs = Math.floor(timeMs);
     for (const [version, used] of counts) {
-      const use = this.#useOf({ mount, name, id: keyId, version, ...noUses(), firstMs: nowMs, lastMs: nowMs });
+      const use =
+        this.#keys.get(keyId)?.get(version) ??
+        this.#begin({ mount, name, id: keyId, version, ...noUses(), firstMs: nowMs, lastMs: nowMs });
       if (use === undefined) continue;
       use.encryptions += used.encryptions;
       use.decryptions += used.decryptions;
@@ -57,7 +59,7 @@ export class CountedUses {
   merge(uses: readonly KeyVersionUse[], { hasLost }: { readonly hasLost: boolean }): void {
     this.#hasLost ||= hasLost;
     for (const added of uses) {
-      const use = this.#useOf({ ...added, ...noUses() });
+      const use = this.#keys.get(added.id)?.get(added.version) ?? this.#begin({ ...added, ...noUses() });
       if (use === undefined) continue;
       for (const kind of useKinds) use[kind] += added[kind];
       use.firstMs = Math.min(use.firstMs, added.firstMs);
@@ -92,15 +94,13 @@ export class CountedUses {
     return had;
   }
 
-  /** Returns the present use of a key version; `fresh` if there is none, and undefined if there is no room for it. */
-  #useOf(fresh: KeyVersionUse): Writable<KeyVersionUse> | undefined {
-    let versions = this.#keys.get(fresh.id);
-    const present = versions?.get(fresh.version);
-    if (present !== undefined) return present;
+  /** Counts another key version, and returns its use; undefined if there is no room for it. */
+  #begin(fresh: KeyVersionUse): Writable<KeyVersionUse> | undefined {
     if (this.#size >= this.#versionsMax) {
       this.#hasLost = true;
       return undefined;
     }
+    let versions = this.#keys.get(fresh.id);
     if (versions === undefined) {
       versions = new Map();
       this.#keys.set(fresh.id, versions);

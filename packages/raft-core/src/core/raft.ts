@@ -257,10 +257,14 @@ export class Raft implements RaftCore {
     return transferTo === undefined ? led : { ...led, transferTo };
   }
 
+  get termStartIndex(): LogIndex | undefined {
+    return this.#state.leadership?.termStart;
+  }
+
   position(): Position {
     const { role, term, leader, byTransfer, log, commitIndex, leadership } = this.#state;
-    const { termStart: termStartIndex, transferTo } = leadership ?? {};
-    const base = { role, term, leader, byTransfer, lastIndex: log.lastIndex, commitIndex, termStartIndex };
+    const base = { role, term, leader, byTransfer, lastIndex: log.lastIndex, commitIndex };
+    const transferTo = leadership?.transferTo;
     return transferTo === undefined ? base : { ...base, transferTo };
   }
 

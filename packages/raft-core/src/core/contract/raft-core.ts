@@ -128,9 +128,7 @@ export interface Status {
 }
 
 /** The part of the status that is available without a lookup of configurations. */
-export type Position = Pick<Status, 'role' | 'term' | 'leader' | 'byTransfer' | 'lastIndex' | 'commitIndex' | 'transferTo'> & {
-  readonly termStartIndex: LogIndex | undefined;
-};
+export type Position = Pick<Status, 'role' | 'term' | 'leader' | 'byTransfer' | 'lastIndex' | 'commitIndex' | 'transferTo'>;
 
 /** A lease of this node as leader. */
 export interface Lease {
@@ -216,6 +214,8 @@ export interface RaftCore {
   /** Returns the description of a snapshot of the state at `index`. The log must still reach back to it. */
   snapshotMeta(index: LogIndex): SnapshotMeta;
   status(): Status;
+  /** Index of the no-op that opened this leader's term; undefined in other roles. */
+  readonly termStartIndex: LogIndex | undefined;
   /** Returns the part of the status that is read for every request. */
   position(): Position;
   /** Returns a leader's peers, ascending by id; none in other roles. */
