@@ -296,7 +296,7 @@ export class TransitEngine {
 
   /**
    * @param check - asked about versions that may no longer decrypt and verify, and about those that a new `trim_after` will delete
-   * @param requireTrim - called if `trim_after` deletes versions because of this that would stay, or earlier
+   * @param requireTrim - called if the change lets `trim_after` delete versions that would stay, or delete them earlier
    * @throws TransitError `key_not_found`, `invalid_request`; what `check` and `requireTrim` throw
    */
   configureKey(name: string, request: ConfigureKeyRequest, check?: LossCheck, requireTrim?: () => void): Promise<KeyAnswer> {

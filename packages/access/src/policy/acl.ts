@@ -317,7 +317,7 @@ export interface AccessRequest {
   readonly parameters?: Parameters | undefined;
   /** How the operation reads the parameters. */
   readonly reading?: ParameterReading | undefined;
-  /** What a node will do later: of the parameters, only the conditions count. */
+  /** A node will use the capability later: of the parameters, only the conditions count. */
   readonly isLater?: true;
   /** Requested wrapping TTL in seconds, 0 for none; absent to skip the wrapping bounds of the rule. */
   readonly wrapTtlS?: number | undefined;

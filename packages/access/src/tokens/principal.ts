@@ -50,7 +50,7 @@ export const denial = (
 ): Denial | undefined => (root ? undefined : denialOf(acl, { capability, path, parameters, reading, wrapTtlS }));
 
 /**
- * Returns why the policies refuse the caller that a node will use a capability on a path later, because of a request with these parameters.
+ * Returns why the policies do not let a node use a capability on a path later, because of the caller's request with these parameters.
  * Of the rules about parameters, only those about conditions hold: the other parameters are those of the request.
  */
 export const laterDenial = (

@@ -70,7 +70,7 @@ export function decide(
   return reading === undefined || !hasItems ? withinPage(principal, call) : withinItems(principal, call, reading);
 }
 
-/** Returns why the policies refuse that a node will do later what `operation` does, because of this call. */
+/** Returns why the policies do not let a node run `operation` later, because of this call. */
 export const denialLater = (
   principal: Principal,
   { capability, path }: { readonly capability: Capability; readonly path: string },

@@ -274,7 +274,7 @@ const keySettings = {
     { min: 0, max: keptVersionsMax },
   ),
   trim_after: duration(
-    'Delete versions permanently that have been below `min_decryption_version` for this time: at least one hour, or 0 for never; what deletes them earlier needs the right to trim the key',
+    'Delete versions permanently that have been below `min_decryption_version` for this time: at least one hour, or 0 for never; a change by which they are deleted earlier needs the right to trim the key',
   ),
   min_mac_length: int('Bytes of the shortest CMAC that verifies without `mac_length`, for keys that make CMACs', {
     min: cmacBytesMin,

@@ -131,7 +131,7 @@ const membersMaxAt = (depth: number): number => (depth === 1 ? jsonMembersMax.bo
 /**
  * Scans the text before it is parsed. Returns whether it has so many values or blanks that parsing it in one step would delay other
  * requests, or names with escapes, of which `JSON.parse` may not keep the last one (see `parseJsonInSlices`). Refuses text that is nested
- * too deeply, has an object with too many members, or as many blanks in a row as no client sends. The scan skips a string by searching for
+ * too deeply, has an object with too many members, or more blanks in a row than any client sends. The scan skips a string by searching for
  * its end, so long strings are cheap. Up to the first syntax error the scan counts as the parser does; after the error the count does not
  * matter.
  */
