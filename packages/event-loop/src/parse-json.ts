@@ -285,8 +285,8 @@ class Reader {
       if (code === quote) {
         name = at;
         at = this.#endOfString(at);
-      } else if (code === colon && this.#hasEscapes) {
-        if (text.slice(name, at).includes('\\')) return undefined;
+      } else if (code === colon) {
+        if (this.#hasEscapes && text.slice(name, at).includes('\\')) return undefined;
         name = at; // no string is searched twice
       } else if (code === comma) {
         values += 1;

@@ -126,6 +126,7 @@ describe('parseJsonInSlices', () => {
 
   for (const [what, filling] of [
     ['blanks', `${' '.repeat(60_000)}""${' '.repeat(60_000)}`],
+    ['blanks around a colon', `{"a"${' '.repeat(60_000)}:${' '.repeat(60_000)}1}`],
     ['a long string', `"${'\\"'.repeat(50_000)}",1`],
     ['two long strings', `"${'a'.repeat(70_000)}",{"b":"${'c'.repeat(70_000)}"},1`],
     ['a long number', `"${'a'.repeat(70_000)}",${'1'.repeat(60_000)}`],

@@ -151,9 +151,11 @@ function mustBeSplit(text: string): boolean {
       if (name >= 0) name = at;
       at = endOfJsonString(text, at);
       if (at < 0) return false;
-    } else if (code === 0x3a && name >= 0) {
-      if (text.slice(name, at).includes('\\')) return true;
-      name = at; // no string is searched twice
+    } else if (code === 0x3a) {
+      if (name >= 0) {
+        if (text.slice(name, at).includes('\\')) return true;
+        name = at; // no string is searched twice
+      }
     } else if (code === 0x2c) {
       values += 1;
       if (values > pieceValuesMax) return true;
