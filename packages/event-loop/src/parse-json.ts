@@ -30,7 +30,7 @@ export interface JsonRules extends JsonLimits {
  * Maximum number of characters in a row that are neither part of a string nor a bracket, a comma or a colon: blanks, or a number. So every
  * search for the next one of those ends soon, and a text of megabytes of blanks is refused at its beginning.
  */
-export const plainCharsMax = 64 * 1024;
+export const plainCharsMax = 1024 * 1024;
 export const tooManyPlain = `more than ${plainCharsMax} characters in a row outside of strings`;
 
 /** Default maximum of values in one piece: a few milliseconds of work, even if every member has a new name. */
