@@ -53,8 +53,8 @@ setInterval(() => {
 /** libsodium cannot be loaded, as with an old glibc. */
 export const withoutSodium: Change = {
   file: 'transit-engine/src/key-pairs/sodium.ts',
-  find: "require('sodium-native')",
-  replace: "process.dlopen({ exports: {} } as NodeJS.Module, '/dev/null')",
+  find: 'loadSodium(createRequire(import.meta.url))',
+  replace: "loadSodium(() => process.dlopen({ exports: {} } as NodeJS.Module, '/dev/null'))",
 };
 
 /** Faults that the test must find, each together with the delays. */
