@@ -73,6 +73,8 @@ export class SecondarySide implements SecondaryCluster {
   #answeredMs: number | undefined;
   /** Resolves once it is stored that this cluster counts, if the primary has said so. */
   #counting = Promise.resolve();
+  /** The certificate with which this cluster counts, if that could not be stored: the next heartbeat tries again. */
+  #notStored: string | undefined;
   #rootKey: Uint8Array | undefined;
   /** The state that is being received, and its records that this cluster needs to open it, by path. */
   #receiving: { readonly attempt: string; readonly core: Map<string, Uint8Array> } | undefined;
@@ -198,6 +200,7 @@ export class SecondarySide implements SecondaryCluster {
 
   heard(position: ReportedPosition): void {
     this.#heard = { ...position, heardMs: this.#options.clock.nowMs() };
+    if (this.#notStored === this.#certificate) this.counted();
   }
 
   nodes(nodes: PrimaryNodes): void {
@@ -283,11 +286,13 @@ export class SecondarySide implements SecondaryCluster {
     const certificate = this.#certificate;
     const { credential, registry, log } = this.#options;
     if (credential.present?.certificate === certificate && credential.present.isCounted === true) return;
+    this.#notStored = undefined;
     try {
       await forgetSecondaries(registry, this.#role); // first: once the credential says so, this is not done again
       await credential.keepCounted(certificate);
     } catch (error) {
-      log.warn({ reason: reasonOf(error) }, 'could not store that the primary counts this secondary');
+      this.#notStored = certificate;
+      log.warn({ reason: reasonOf(error) }, 'could not store that the primary counts this secondary; retrying');
     }
   }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { acknowledgeMsMin } from '@transitd/replication';
+import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import { Site } from './site.ts';
@@ -50,4 +51,24 @@ describe('a secondary that has received its state and not connected with it', ()
       const read = await west.engine.ciphertexts.decrypt('k', { ciphertext }).catch((error: Error) => error.message);
       expect(read, 'which is what the refusal is for').to.include('version is too new');
     });
+
+  it('counts although that could not be stored at first, without a new connection', async () => {
+    const [east, west] = [await Site.open(folder, 'east-stored'), await Site.open(folder, 'west-stored')];
+    sites.push(east, west);
+    await east.replication.enablePrimary();
+    await west.follow(east, 'west');
+    await until(() => west.node.status.state === 'sealed');
+    await west.unseal(east.shares);
+    const { store } = west.store.barrier;
+    const commit = store.commit.bind(store);
+    let failures = 0;
+    store.commit = (transaction) => {
+      const counts = transaction.writes.some(({ value }) => value?.toString().includes('"isCounted":true'));
+      if (!counts || failures === 2) return commit(transaction);
+      failures += 1;
+      return Promise.reject(new StoreError('busy', 'the write was stopped'));
+    };
+    await west.counted();
+    expect(failures).to.equal(2);
+  });
 });
