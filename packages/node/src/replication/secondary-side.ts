@@ -73,8 +73,8 @@ export class SecondarySide implements SecondaryCluster {
   #answeredMs: number | undefined;
   /** Resolves once it is stored that this cluster counts, if the primary has said so. */
   #counting = Promise.resolve();
-  /** The certificate with which this cluster counts, if that could not be stored: the next heartbeat tries again. */
-  #notStored: string | undefined;
+  /** Whether that could not be stored: the next heartbeat tries again. */
+  #mustStore = false;
   #rootKey: Uint8Array | undefined;
   /** The state that is being received, and its records that this cluster needs to open it, by path. */
   #receiving: { readonly attempt: string; readonly core: Map<string, Uint8Array> } | undefined;
@@ -91,6 +91,7 @@ export class SecondarySide implements SecondaryCluster {
     const issued = await credential.read();
     if (issued === undefined) return;
     this.#certificate = issued.certificate;
+    this.#mustStore = false;
     const credentials = {
       get present() {
         return credential.present?.certificate === issued.certificate ? credential.present : issued;
@@ -200,7 +201,7 @@ export class SecondarySide implements SecondaryCluster {
 
   heard(position: ReportedPosition): void {
     this.#heard = { ...position, heardMs: this.#options.clock.nowMs() };
-    if (this.#notStored === this.#certificate) this.counted();
+    if (this.#mustStore) this.counted();
   }
 
   nodes(nodes: PrimaryNodes): void {
@@ -286,12 +287,12 @@ export class SecondarySide implements SecondaryCluster {
     const certificate = this.#certificate;
     const { credential, registry, log } = this.#options;
     if (credential.present?.certificate === certificate && credential.present.isCounted === true) return;
-    this.#notStored = undefined;
+    this.#mustStore = false;
     try {
       await forgetSecondaries(registry, this.#role); // first: once the credential says so, this is not done again
       await credential.keepCounted(certificate);
     } catch (error) {
-      this.#notStored = certificate;
+      this.#mustStore = certificate === this.#certificate;
       log.warn({ reason: reasonOf(error) }, 'could not store that the primary counts this secondary; retrying');
     }
   }
