@@ -17,9 +17,7 @@ describe('a primary whose secondary acknowledges key material', () => {
     folder = mkdtempSync(join(tmpdir(), 'transitd-acknowledge-'));
     [east, west] = [await Site.open(folder, 'east', { limits: { changes: 8 } }), await Site.open(folder, 'west')];
     await east.replication.enablePrimary();
-    await west.follow(east, 'west');
-    await until(() => west.node.status.state === 'sealed');
-    await west.unseal(east.shares);
+    await west.followUnsealed(east, 'west');
     await until(() => west.position === east.position);
   });
   after(async () => {

@@ -72,9 +72,7 @@ describe('versions of keys that are due to be deleted', () => {
     sites.push(east, west);
     await east.replication.enablePrimary();
     await makeKey(east);
-    await west.follow(east, 'west');
-    await until(() => west.node.status.state === 'sealed');
-    await west.unseal(east.shares);
+    await west.followUnsealed(east, 'west');
     await until(() => west.position === east.position);
     await east.node.stop();
     laterMs += 40 * pauseMs;

@@ -38,9 +38,7 @@ describe('a former primary that returns', () => {
     await east.write('transit/m/ver/k/1', 'first');
     await east.write('access/token/revoked', 'token');
     for (let at = 0; at < 60; at++) await east.write('transit/m/often', String(at)); // its indexes are ahead of the log of west
-    await west.follow(east, 'west');
-    await until(() => west.node.status.state === 'sealed');
-    await west.unseal(east.shares);
+    await west.followUnsealed(east, 'west');
     await until(() => west.position === east.position && west.replication.primary?.lag.ms !== undefined);
 
     await east.replication.revoke('west');

@@ -28,9 +28,7 @@ describe('the maintenance of a secondary', () => {
     if (principal === undefined) throw new TypeError('the root token is not valid');
     const where = { principal, privileged: true, path: 'auth/token/create', makesOrphans: false };
     await registry.create({ policies: ['root'], ttlS: 3_600 }, where);
-    await west.follow(east, 'west');
-    await until(() => west.node.status.state === 'sealed');
-    await west.unseal(east.shares);
+    await west.followUnsealed(east, 'west');
     await east.node.member?.cluster?.maintain();
     await until(() => west.node.member?.peers.canaryUtcMs !== undefined && west.position === east.position);
     await until(() => west.node.eligibility.replicationStatus?.digest !== undefined);
@@ -68,9 +66,7 @@ describe('the maintenance of a secondary', () => {
     const [north, south] = [await Site.open(folder, 'north'), await Site.open(folder, 'south')];
     sites.push(north, south);
     await north.replication.enablePrimary();
-    await south.follow(north, 'south');
-    await until(() => south.node.status.state === 'sealed');
-    await south.unseal(north.shares);
+    await south.followUnsealed(north, 'south');
     await until(() => south.position === north.position);
     const { cluster } = south.store;
     const authority = async () => (await cluster?.signingAuthority())?.certificate;

@@ -21,9 +21,7 @@ describe('a cluster that has left a set and follows again', () => {
     const [east, west] = [await Site.open(folder, 'east'), await Site.open(folder, 'west')];
     sites.push(east, west);
     await east.replication.enablePrimary();
-    await west.follow(east, 'west');
-    await until(() => west.node.status.state === 'sealed');
-    await west.unseal(east.shares);
+    await west.followUnsealed(east, 'west');
     await until(() => west.position === east.position);
     await east.replication.revoke('west');
     await west.replication.disableSecondary({ force: true });
@@ -46,9 +44,7 @@ describe('a cluster that has left a set and follows again', () => {
     const [north, south] = [await Site.open(folder, 'north'), await Site.open(folder, 'south')];
     sites.push(north, south);
     await north.replication.enablePrimary();
-    await south.follow(north, 'south');
-    await until(() => south.node.status.state === 'sealed');
-    await south.unseal(north.shares);
+    await south.followUnsealed(north, 'south');
     await until(() => south.position === north.position);
     await north.replication.revoke('south'); // so that it does not learn of the promotion
     await south.replication.promote({ force: true });

@@ -27,9 +27,7 @@ describe('a restore in a replication set', () => {
     await east.write('transit/m/kept', 'in the backup');
     const archive = await east.backup(); // before the set: it has neither the secondary nor the setting
     await east.replication.enablePrimary();
-    await west.follow(east, 'west');
-    await until(() => west.node.status.state === 'sealed');
-    await west.unseal(east.shares);
+    await west.followUnsealed(east, 'west');
     const acknowledge = { timeoutMs: acknowledgeMsMin, onTimeout: 'refuse' } as const;
     await east.replication.material.setting.write(acknowledge);
     await east.store.barrier.rotation.rotate();
@@ -66,9 +64,7 @@ describe('a restore in a replication set', () => {
     const [east, west] = [await Site.open(folder, 'east'), await Site.open(folder, 'west')];
     sites.push(east, west);
     await east.replication.enablePrimary();
-    await west.follow(east, 'west');
-    await until(() => west.node.status.state === 'sealed');
-    await west.unseal(east.shares);
+    await west.followUnsealed(east, 'west');
     const archive = await east.backup();
     await east.write('transit/m/late', 'after the backup');
     await until(() => isInSync(west, east));

@@ -27,9 +27,7 @@ describe('a key that was lost in a promotion', () => {
     sites.push(east, west);
     await east.replication.enablePrimary();
     await east.engine.createKey('k', {});
-    await west.follow(east, 'west');
-    await until(() => west.node.status.state === 'sealed');
-    await west.unseal(east.shares);
+    await west.followUnsealed(east, 'west');
     await until(() => west.position === east.position);
     await east.replication.revoke('west');
     await east.engine.rotateKey('k');

@@ -30,9 +30,7 @@ describe('a secondary that has left its set where another one was promoted', () 
       [west, 'west'],
       [north, 'north'],
     ] as const) {
-      await site.follow(east, name);
-      await until(() => site.node.status.state === 'sealed');
-      await site.unseal(east.shares);
+      await site.followUnsealed(east, name);
     }
     await until(() => [west, north].every(({ position }) => position === east.position));
     await east.replication.demote(); // its position is final

@@ -173,4 +173,11 @@ export class Site {
     await until(() => (primary.node.member?.cluster?.primaryNodes.addresses.length ?? 0) > 0);
     await this.replication.enableSecondary(await primary.replication.issueToken({ secondary: id }));
   }
+
+  /** Follows a primary whose keys this cluster does not have, and is unsealed with its shares once it has received the state. */
+  async followUnsealed(primary: Site, id: string): Promise<void> {
+    await this.follow(primary, id);
+    await until(() => this.node.status.state === 'sealed');
+    await this.unseal(primary.shares);
+  }
 }

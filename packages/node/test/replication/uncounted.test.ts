@@ -56,9 +56,7 @@ describe('a secondary that has received its state and not connected with it', ()
     const [east, west] = [await Site.open(folder, 'east-stored'), await Site.open(folder, 'west-stored')];
     sites.push(east, west);
     await east.replication.enablePrimary();
-    await west.follow(east, 'west');
-    await until(() => west.node.status.state === 'sealed');
-    await west.unseal(east.shares);
+    await west.followUnsealed(east, 'west');
     const { store } = west.store.barrier;
     const commit = store.commit.bind(store);
     let failures = 0;
