@@ -92,25 +92,29 @@ const isOfGateway = (operation: Operation): operation is GatewayRequest['operati
 
 const isPlain = (headers: IncomingHttpHeaders): boolean => headersPassed.every((name) => headers[name] === undefined);
 
-/** Requests in a row after which a connection is closed. A client with a mix of requests rarely sends so many. */
-const inARowMax = 16;
+/**
+ * Requests in a row after which a connection is closed. A client with a mix of requests rarely sends so many; one that begins with changes
+ * probably goes on with them.
+ */
+const inARowMax = { first: 3, later: 16 } as const;
 
 /**
  * Closes connections to a gateway whose requests all run in the main thread, because each of them is parsed twice. The client connects
  * again, sooner or later to the main thread. `Connection: close` in an answer loses nothing: the client knows that it may not send more.
  */
 class PassedInARow {
-  readonly #passed = new WeakMap<Socket, number>();
+  /** How many more requests of each connection may be passed in a row. */
+  readonly #left = new WeakMap<Socket, number>();
 
   /** Call it before the request is passed. */
   passed({ socket }: IncomingMessage, res: ServerResponse): void {
-    const passed = (this.#passed.get(socket) ?? 0) + 1;
-    this.#passed.set(socket, passed);
-    if (passed >= inARowMax) res.shouldKeepAlive = false;
+    const left = (this.#left.get(socket) ?? inARowMax.first) - 1;
+    this.#left.set(socket, left);
+    if (left <= 0) res.shouldKeepAlive = false;
   }
 
   /** This thread may answer the request itself. */
   served({ socket }: IncomingMessage): void {
-    this.#passed.delete(socket);
+    this.#left.set(socket, inARowMax.later);
   }
 }
