@@ -34,7 +34,7 @@ export class MemberOperations {
    * @throws ClusterError `invalid_request`; LeadershipTransferred when the member is this node; StoreError
    */
   async remove(serverId: string): Promise<void> {
-    if (this.#member(serverId) === undefined && wasRemoved(this.#membership, serverId)) return;
+    if (await this.#isRemoved(serverId)) return;
     const { id } = this.#requireMember(serverId);
     await this.#transferLeadershipIfSelf(id);
     await this.removeNode(id);
@@ -102,6 +102,14 @@ export class MemberOperations {
     const { id } = this.#requireMember(serverId);
     await this.#transferLeadershipIfSelf(id);
     await this.#options.changes.make((conf, membership) => demotion(conf, membership, { id, ...this.#contact() }));
+  }
+
+  /** Returns whether the removal of a member is committed. Waits for a removal that is under way: it may be rolled back. */
+  async #isRemoved(serverId: string): Promise<boolean> {
+    const isNamed = (): boolean => this.#member(serverId) === undefined && wasRemoved(this.#membership, serverId);
+    if (!isNamed()) return false;
+    await this.#options.changes.make(() => undefined);
+    return isNamed();
   }
 
   /** Transfers leadership first when the leader itself is to lose its vote, so that the cluster is never without a leader. */

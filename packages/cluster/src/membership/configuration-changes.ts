@@ -28,8 +28,8 @@ export class ConfigurationChanges {
   }
 
   /**
-   * Makes one change, decided from the configuration in force. Resolves with it when it is committed, or with undefined when there is
-   * nothing to change.
+   * Makes one change, decided from a committed configuration: one that is not may be rolled back, and with it the reason for a decision.
+   * Resolves with the change when it is committed, or with undefined when there is nothing to change.
    * @param decide - called again after an attempt that was not taken; throws to refuse
    * @throws StoreError
    */
@@ -47,7 +47,11 @@ export class ConfigurationChanges {
 
   async #make(decide: Decision): Promise<MemberChange | undefined> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const { conf } = this.#driver.consensus();
+      const { conf, confIndex, committedConfIndex } = this.#driver.consensus();
+      if (confIndex > committedConfIndex) {
+        await this.#pauses.pause(retryMs);
+        continue;
+      }
       const membership = decodeMembership(conf.context);
       const change = decide(conf, membership);
       if (change === undefined) return undefined;
