@@ -21,10 +21,52 @@ export const isMissing = (value: unknown): value is null | undefined => value ==
  * Compares narrowly, for allowed values. A listed string may have globs at either end, a boolean matches exactly, and a number is
  * compared in its decimal form.
  */
-export function surelyEquals(listed: ParameterValue, given: unknown): boolean {
+function surelyEquals(listed: ParameterValue, given: unknown): boolean {
   if (typeof listed === 'string') return typeof given === 'string' && globMatches(listed, given);
   if (typeof listed === 'boolean') return given === listed;
   return given === listed || (typeof given === 'string' && String(listed) === given);
+}
+
+/** Most comparisons for one request, or for one item of a request: a few milliseconds of work. */
+const comparisonsMax = 1_000_000;
+/** Characters of a value that take as long as a comparison. */
+const charsPerComparison = 16;
+/** A value with another meaning is compared in several spellings. */
+const meaningFactor = 4;
+
+/**
+ * Compares the values of one request, or of one item, with the values that a rule lists. Once there were too many comparisons, every value
+ * counts as denied: callers choose how many values a request has, in how many parts, and under how many spellings of one name.
+ */
+export class Comparisons {
+  #left = comparisonsMax;
+
+  /** @see mayMean */
+  mayMean(listed: readonly ParameterValue[], given: unknown, meaning: Meaning | undefined, members: Parameters): boolean {
+    if (listed.length === 0) return false;
+    const factor = meaning === undefined ? 1 : meaningFactor;
+    return !this.#count(listed.length, factor * sizeOf(given)) || mayMean(listed, given, meaning, members);
+  }
+
+  /** @see areAllowed */
+  areAllowed(listed: readonly ParameterValue[], given: unknown, isSplit: boolean): boolean {
+    return this.#count(listed.length, isSplit ? sizeOf(given) : 1) && areAllowed(listed, given, isSplit);
+  }
+
+  /** Returns false if the comparison would take too long. Each listed value, and each given one, also takes time by itself. */
+  #count(listed: number, given: number): boolean {
+    this.#left -= (listed + 8) * (given + 4);
+    return this.#left >= 0;
+  }
+}
+
+/** Returns the most parts that a value may have, and its characters as further comparisons; infinite if it is not compared. */
+function sizeOf(given: unknown): number {
+  if (Array.isArray(given))
+    return given.length > partsMax ? Number.POSITIVE_INFINITY : given.reduce((sum: number, each) => sum + sizeOf(each), 0);
+  if (typeof given !== 'string') return 1;
+  if (given.length > comparedCharsMax) return Number.POSITIVE_INFINITY;
+  return (given.includes(',') ? Math.min(given.length, partsMax) : 1) + given.length / charsPerComparison;
 }
 
 /**
@@ -32,7 +74,7 @@ export function surelyEquals(listed: ParameterValue, given: unknown): boolean {
  * policies `dev-a` and `admin`, and a pattern is meant for each of them.
  * @param isSplit - the endpoint reads a text as a comma-separated list, and a list part by part
  */
-export function areAllowed(listed: readonly ParameterValue[], given: unknown, isSplit: boolean): boolean {
+function areAllowed(listed: readonly ParameterValue[], given: unknown, isSplit: boolean): boolean {
   const isAllowed = (part: unknown): boolean => listed.some((each) => surelyEquals(each, part));
   if (!isSplit) return isAllowed(given);
   if (typeof given === 'string') {
@@ -62,12 +104,7 @@ export function mayEqual(listed: readonly ParameterValue[], given: unknown): boo
  * Compares by meaning, for denied values: as `mayEqual`, also with each value that the operation reads instead of `given` or of a part of
  * it. The listed values may have other spellings too.
  */
-export function mayMean(
-  listed: readonly ParameterValue[],
-  given: unknown,
-  meaning: Meaning | undefined,
-  members: Parameters,
-): boolean {
+function mayMean(listed: readonly ParameterValue[], given: unknown, meaning: Meaning | undefined, members: Parameters): boolean {
   if (mayEqual(listed, given)) return true;
   if (meaning === undefined) return false;
   const spelled = listed.filter((each) => each !== '*').flatMap((each) => [each, ...meaning(each, {}).slice(0, 1)]);

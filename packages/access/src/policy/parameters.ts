@@ -1,13 +1,5 @@
 import { accessTurns, TimeSlice } from '@transitd/event-loop';
-import {
-  areAllowed,
-  isMissing,
-  type Meaning,
-  mayEqual,
-  mayMean,
-  type Parameters,
-  type ParameterValue,
-} from './parameter-values.ts';
+import { Comparisons, isMissing, type Meaning, mayEqual, type Parameters, type ParameterValue } from './parameter-values.ts';
 
 /** Listed values by parameter name in lower case. An empty list means any value. */
 export type ParameterLists = ReadonlyMap<string, readonly ParameterValue[]>;
@@ -77,15 +69,17 @@ export function refusedParameter(
     if (listed.some(({ inner }) => inner.has(name))) continue; // each item must have the parameter instead: checked in `refusedItem`
     if (isMissing(members[name])) return refusalBy('required', name);
   }
-  const outside = refusedInPath(rules, reading) ?? refusedOmission(rules, members, reading);
+  const comparisons = new Comparisons();
+  const outside = refusedInPath(rules, reading, comparisons) ?? refusedOmission(rules, members, reading, comparisons);
   if (outside !== undefined || Object.keys(members).length === 0) return outside;
   if (rules.denied.has('*')) return refusalBy('denied', '*');
-  const refused = refusedMember(rules, members, reading, { checksNames: rules.allowed.size > 0 });
+  const refused = refusedMember(rules, members, reading, { comparisons, checksNames: rules.allowed.size > 0 });
   if (refused !== undefined) return refused;
   for (const [name, inner] of reading.inner ?? []) {
     const value = members[name];
     if (!isMembers(value)) continue;
-    const refused = refusedMember(rules, value, reading, { checksNames: checksInnerNames(rules, inner), isInner: true });
+    const checksNames = checksInnerNames(rules, inner);
+    const refused = refusedMember(rules, value, reading, { comparisons, checksNames, isInner: true });
     if (refused !== undefined) return refused;
   }
   return undefined;
@@ -127,8 +121,10 @@ export async function refusedItem(
       if (!isMembers(item)) continue; // the operation rejects such an item
       const absent = required.find((name) => isMissing(item[name]));
       if (absent !== undefined) return refusalBy('required', absent);
+      const comparisons = new Comparisons();
       const refused =
-        refusedMember(rules, item, reading, { checksNames, isItem: true }) ?? refusedOmission(rules, item, reading, inner);
+        refusedMember(rules, item, reading, { comparisons, checksNames, isItem: true }) ??
+        refusedOmission(rules, item, reading, comparisons, inner);
       if (refused !== undefined) return refused;
     }
   }
@@ -155,6 +151,7 @@ const listsOf = (members: Parameters, { inner = new Map() }: ParameterReading) =
   });
 
 interface Checked {
+  readonly comparisons: Comparisons;
   readonly checksNames: boolean;
   /** Whether the members are in a nested object of the body. */
   readonly isInner?: boolean;
@@ -167,7 +164,7 @@ function refusedMember(
   { allowed, denied }: ParameterRules,
   members: Parameters,
   reading: ParameterReading,
-  { checksNames, isInner = false, isItem = false }: Checked,
+  { comparisons, checksNames, isInner = false, isItem = false }: Checked,
 ): ParameterRefusal | undefined {
   const { otherNames, meanings, innerMeanings, split = new Set() } = reading;
   const anyName = allowed.has('*');
@@ -178,15 +175,15 @@ function refusedMember(
     for (const each of [name, ...others]) {
       const values = denied.get(each.toLowerCase());
       if (values === undefined) continue;
-      if (values.length === 0 || mayMean(values, value, meaningOf?.get(name), members))
+      if (values.length === 0 || comparisons.mayMean(values, value, meaningOf?.get(name), members))
         return refusalBy('denied', each.toLowerCase());
     }
     const values = allowed.get(name.toLowerCase());
     if (values === undefined) {
       if (checksNames && !anyName && !(isItem && name === echoed)) return notAllowed(name, reading);
-      const other = notAllowedAs(allowed, others, value, split.has(name));
+      const other = notAllowedAs(allowed, others, value, split.has(name), comparisons);
       if (other !== undefined) return refusalBy('allowed', other);
-    } else if (checksNames && values.length > 0 && !areAllowed(values, value, split.has(name)))
+    } else if (checksNames && values.length > 0 && !comparisons.areAllowed(values, value, split.has(name)))
       return refusalBy('allowed', name.toLowerCase());
   }
   return undefined;
@@ -199,17 +196,19 @@ function refusedMember(
 function refusedInPath(
   { allowed, denied }: ParameterRules,
   { inPath = {}, otherNames, meanings }: ParameterReading,
+  comparisons: Comparisons,
 ): ParameterRefusal | undefined {
   for (const [name, value] of Object.entries(inPath)) {
     const others = otherNames?.get(name) ?? [];
-    const matches = (listed: readonly ParameterValue[] = []): boolean => mayMean(listed, value, meanings?.get(name), inPath);
+    const matches = (listed: readonly ParameterValue[] = []): boolean =>
+      comparisons.mayMean(listed, value, meanings?.get(name), inPath);
     if (matches(denied.get(name))) return refusalBy('denied', name);
     const deniedAs = others.find((other) => {
       const values = denied.get(other);
       return values !== undefined && (values.length === 0 || matches(values));
     });
     if (deniedAs !== undefined) return refusalBy('denied', deniedAs);
-    const other = notAllowedAs(allowed, others, value, false);
+    const other = notAllowedAs(allowed, others, value, false, comparisons);
     if (other !== undefined) return refusalBy('allowed', other);
   }
   return undefined;
@@ -224,6 +223,7 @@ function refusedOmission(
   { denied }: ParameterRules,
   members: Parameters,
   reading: ParameterReading,
+  comparisons: Comparisons,
   inner?: ReadonlySet<string>,
 ): ParameterRefusal | undefined {
   if (denied.size === 0) return undefined;
@@ -234,16 +234,22 @@ function refusedOmission(
     if (names.some((each) => !isMissing(members[each]) || each in inPath || lists.some(({ inner }) => inner.has(each)))) continue;
     if (inner !== undefined && !inner.has(name)) continue;
     const meaning = names.flatMap((each) => (inner === undefined ? meanings : innerMeanings)?.get(each) ?? []);
-    if (meaning.some((each) => mayMean(values, undefined, each, members))) return refusalBy('denied', name);
+    if (meaning.some((each) => comparisons.mayMean(values, undefined, each, members))) return refusalBy('denied', name);
   }
   return undefined;
 }
 
 /** Returns the other name of a parameter whose list of allowed values does not have the value; undefined if there is none. */
-const notAllowedAs = (allowed: ParameterLists, others: readonly string[], value: unknown, isSplit: boolean): string | undefined =>
+const notAllowedAs = (
+  allowed: ParameterLists,
+  others: readonly string[],
+  value: unknown,
+  isSplit: boolean,
+  comparisons: Comparisons,
+): string | undefined =>
   others.find((other) => {
     const values = allowed.get(other);
-    return values !== undefined && values.length > 0 && !areAllowed(values, value, isSplit);
+    return values !== undefined && values.length > 0 && !comparisons.areAllowed(values, value, isSplit);
   });
 
 /** Merges the lists of several policies for one path. If one policy lists a parameter with any value, so does the result. */

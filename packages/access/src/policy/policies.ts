@@ -7,7 +7,7 @@ import { defaultPolicyText } from './default-policy.ts';
 import { inForce } from './in-force.ts';
 import type { Policy } from './policy.ts';
 import { checkPolicy, noticesOf, type PolicyCheck } from './policy-check.ts';
-import { plainText, policySteps } from './policy-text.ts';
+import { plainText, policySteps, policyValuesMax } from './policy-text.ts';
 import { WeightedCache } from './weighted-cache.ts';
 
 const prefix = 'access/policy/';
@@ -21,6 +21,8 @@ const nameBytesMax = 512;
  * more rules is refused, because ignoring some rules could ignore a denial.
  */
 export const rulesPerTokenMax = 10_000;
+/** The same for the listed values of parameters, which are merged for each path: as many as one policy can have. */
+const valuesPerTokenMax = policyValuesMax;
 
 /** Approximate memory for parsed policies and for compiled sets of policies, in bytes. */
 const [parsedBytesMax, compiledBytesMax] = [32 * 1024 * 1024, 64 * 1024 * 1024];
@@ -30,6 +32,8 @@ const [policyBytes, ruleBytes, setBytes] = [1024, 512, 1024 + decisionsBytesMax]
 /** A parsed policy with its approximate size in memory. */
 interface Parsed {
   readonly policy: Policy;
+  /** Number of values in its lists of parameters. */
+  readonly values: number;
   readonly bytes: number;
 }
 
@@ -143,13 +147,16 @@ export class Policies {
   async #inForce(names: readonly string[]): Promise<{ readonly policies: readonly Policy[]; readonly bytes: number }> {
     const clocks = { nowMs: this.#clock.utcMs(), dueNowMs: this.#clock.dueMs() };
     const policies: Policy[] = [];
-    let [bytes, rules] = [setBytes, 0];
+    let [bytes, rules, values] = [setBytes, 0, 0];
     for (const name of names) {
       const parsed = await this.#policy(name);
       const policy = inForce(parsed.policy, clocks);
       rules += policy.length;
       if (rules > rulesPerTokenMax)
         throw new AccessError('too_many_rules', `the policies of this token have more than ${rulesPerTokenMax} rules together`);
+      values += parsed.values;
+      if (values > valuesPerTokenMax)
+        throw new AccessError('too_many_rules', `the policies of this token list more than ${valuesPerTokenMax} values together`);
       policies.push(policy);
       bytes += parsed.bytes;
     }
@@ -228,7 +235,7 @@ export class Policies {
     const generation = this.#generation;
     const text = (await this.#text(name)) ?? '';
     const policy = await parseStored(text);
-    const parsed = { policy, bytes: policyBytes + 2 * text.length + ruleBytes * policy.length };
+    const parsed = { policy, values: valuesIn(policy), bytes: policyBytes + 2 * text.length + ruleBytes * policy.length };
     if (generation === this.#generation) this.#parsed.set(name, parsed, parsed.bytes);
     return parsed;
   }
@@ -250,6 +257,12 @@ async function parseStored(text: string): Promise<Policy> {
     throw recordUnreadable({ cause: error });
   }
 }
+
+const valuesIn = (policy: Policy): number =>
+  policy.reduce((sum, { rule: { parameters } }) => {
+    const lists = [...parameters.allowed.values(), ...parameters.denied.values()];
+    return lists.reduce((inRule, list) => inRule + list.length, sum + parameters.required.length);
+  }, 0);
 
 /** A line break separates names, since names have no control characters. */
 const keyOf = (names: readonly string[]): string => names.join('\n');

@@ -57,7 +57,6 @@ export function* readPolicy(document: Document): Steps<ParsedPolicy> {
         blocks += 1;
         if (blocks > rulesMax) throw new PolicyMistake(path.at, `a policy must have at most ${rulesMax} path blocks`);
         const rule = { path: pathOf(path), ...readRule(block, found, mistakes) };
-        if (mistakes.length >= mistakesMax) throw new PolicyMistakes(mistakes);
         if (isTemplate(path)) found.templates += 1;
         else rules.push(rule);
       }
@@ -174,7 +173,7 @@ const attributes: Readonly<Record<string, (draft: Draft, value: Value) => void>>
   subscribe_event_types: (_draft, value) => items(value).forEach(text),
 };
 
-/** @param mistakes - receives the mistakes in the attributes, so that all of them are reported */
+/** @param mistakes - receives the mistakes in the attributes, so that all of them are reported @throws PolicyMistakes */
 function readRule({ at, members }: Document, found: Noticed, mistakes: PolicyMistake[]): Omit<PathRule, 'path'> {
   const draft: Draft = {
     capabilities: 0,
@@ -195,12 +194,12 @@ function readRule({ at, members }: Document, found: Noticed, mistakes: PolicyMis
       readAttribute(draft, member, seen);
     } catch (error) {
       if (!(error instanceof PolicyMistake)) throw error;
-      mistakes.push(error);
+      report(mistakes, error);
     }
   }
   const { capabilities, deny, required, allowed, denied, min, max, pageMax, expiresMs } = draft;
   found.temporary += Number(expiresMs > 0);
-  if (max !== 0 && max < min) mistakes.push(new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl'));
+  if (max !== 0 && max < min) report(mistakes, new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl'));
   const free =
     required === noParameterRules.required && allowed === noParameterRules.allowed && denied === noParameterRules.denied;
   const rule: Rule = {
@@ -211,6 +210,12 @@ function readRule({ at, members }: Document, found: Noticed, mistakes: PolicyMis
     ...(pageMax > 0 && { pageMax }),
   };
   return { rule, ...(expiresMs > 0 && { expiresMs }) };
+}
+
+/** Adds a mistake. @throws PolicyMistakes when there are enough: the text is searched from its beginning for the line of each */
+function report(mistakes: PolicyMistake[], mistake: PolicyMistake): void {
+  mistakes.push(mistake);
+  if (mistakes.length >= mistakesMax) throw new PolicyMistakes(mistakes);
 }
 
 /** @param seen - names of the earlier attributes; the name of this one is added */

@@ -8,7 +8,7 @@ import { Refusal, type RefusedBy } from '@transitd/storage-fsm';
  * - `busy_logins`: too many logins are waiting, so this login was not checked
  * - `login_refused`: the credentials of a login are refused
  * - `locked_out`: the login is refused whatever its credentials, because of too many failures
- * - `too_many_rules`: the policies of a token have too many rules together
+ * - `too_many_rules`: the policies of a token have too many rules, or list too many values, together
  * - `keys_unavailable`: the keys that verify signed tokens cannot be fetched or used
  * - `review_unavailable`: the server that has to review the token of a login did not review it
  * - `too_many_conflicts`: every attempt conflicted with another write; nothing was changed

@@ -27,6 +27,14 @@ async function may(rule: string, members: Parameters, inPath: Parameters = {}): 
   return isWithin && (await itemDenialOf(acl, 'p', members, withPath)) === undefined;
 }
 
+const listOf = (count: number): string => Array.from({ length: count }, (_, n) => `"v${n}*"`).join();
+/** Spellings of a name that differ in their capitals. */
+const spellings = (name: string, count: number): readonly string[] =>
+  Array.from({ length: count }, (_, n) =>
+    [...name].map((letter, at) => (n & (1 << at) ? letter.toUpperCase() : letter)).join(''),
+  );
+const underAll = (names: readonly string[], value: string): Parameters => Object.fromEntries(names.map((name) => [name, value]));
+
 const item = { input: 'eA==', context: 'Yw==', key_version: 1 };
 const batch = (...items: readonly unknown[]): Parameters => ({ batch_input: items });
 
@@ -282,6 +290,44 @@ describe('the parameters of a rule', () => {
       ['a text of a million characters is compared', 'denied_parameters = { to = ["a"] }', { to: 'b'.repeat(2 ** 20) }, true],
       ['a longer text may equal any value', 'denied_parameters = { to = ["a"] }', { to: 'b'.repeat(2 ** 20 + 1) }, false],
       ['so may texts of more characters', 'denied_parameters = { to = ["a"] }', { to: ['b', 'b'.repeat(2 ** 20)] }, false],
+      ['1,000 values are compared with 100', `denied_parameters = { to = [${listOf(100)}] }`, { to: 'b,'.repeat(999) }, true],
+      ['10,000 values may equal any of 500', `denied_parameters = { to = [${listOf(500)}] }`, { to: 'b,'.repeat(9_999) }, false],
+      [
+        'many values may equal any value in an item too',
+        `denied_parameters = { context = [${listOf(500)}] }`,
+        batch({ context: 'b,'.repeat(9_999) }),
+        false,
+      ],
+      [
+        'so may many values under one name in different letters',
+        'denied_parameters = { reference = ["a"] }',
+        underAll(spellings('reference', 20), 'b,'.repeat(9_999)),
+        false,
+      ],
+      [
+        'and few values under as many names not',
+        'denied_parameters = { reference = ["a"] }',
+        underAll(spellings('reference', 500), 'b,'.repeat(9)),
+        true,
+      ],
+      [
+        'and many values in each of many items neither',
+        'denied_parameters = { context = ["a"] }',
+        batch(...Array.from({ length: 100 }, () => ({ context: 'b,'.repeat(9_999) }))),
+        true,
+      ],
+      [
+        'many values are not compared with many allowed ones',
+        `allowed_parameters = { token_policies = [${listOf(500)}] }`,
+        { token_policies: 'v499,'.repeat(9_000).slice(0, -1) },
+        false,
+      ],
+      [
+        'one value is compared with many allowed ones',
+        `allowed_parameters = { token_policies = [${listOf(50_000)}] }`,
+        { token_policies: 'v49999' },
+        true,
+      ],
       [
         'a list of more than 10,000 texts is not allowed part by part',
         'allowed_parameters = { token_policies = ["dev-*"] }',

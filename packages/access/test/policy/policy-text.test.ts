@@ -124,8 +124,8 @@ describe('a policy in HCL', () => {
   });
 
   it('has at most ten mistakes reported', () => {
-    const text = 'path "a" { x = 1 }\n'.repeat(5000);
-    expect(complaint(() => parsePolicy(text)).match(/no attribute/g)).to.have.lengthOf(10);
+    for (const text of ['path "a" { x = 1 }\n'.repeat(5000), `path "a" {\n${'x = 1\n'.repeat(20)}}`])
+      expect(complaint(() => parsePolicy(text)).match(/no attribute/g)).to.have.lengthOf(10);
   });
 
   it('is never quoted in an error, except for misspelled names', () => {
