@@ -21,6 +21,8 @@ export interface Curve {
   readonly oid: string;
   /** Bytes of a coordinate and of the private number. */
   readonly coordinateBytes: number;
+  /** Number of points of the group that signatures use. */
+  readonly order: bigint;
   /** Its name in @noble/curves, which signs and verifies digests of callers; node:crypto supports only messages for this algorithm. */
   readonly forDigests: 'p256' | 'p384' | 'p521';
   /** See `KeyPairScheme.checkCost`: OpenSSL has faster code for P-256 than for the other curves. */
@@ -33,6 +35,7 @@ export const curves: Readonly<Record<CurveName, Curve>> = {
     openssl: 'prime256v1',
     oid: '1.2.840.10045.3.1.7',
     coordinateBytes: 32,
+    order: 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n,
     forDigests: 'p256',
     pairCheckCost: 0.001,
   },
@@ -41,6 +44,7 @@ export const curves: Readonly<Record<CurveName, Curve>> = {
     openssl: 'secp384r1',
     oid: '1.3.132.0.34',
     coordinateBytes: 48,
+    order: 0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973n,
     forDigests: 'p384',
     pairCheckCost: 0.004,
   },
@@ -49,6 +53,7 @@ export const curves: Readonly<Record<CurveName, Curve>> = {
     openssl: 'secp521r1',
     oid: '1.3.132.0.35',
     coordinateBytes: 66,
+    order: BigInt(`0x1${'f'.repeat(64)}fa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409`),
     forDigests: 'p521',
     pairCheckCost: 0.01,
   },

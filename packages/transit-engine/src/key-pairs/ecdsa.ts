@@ -128,7 +128,7 @@ function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiByt
 const signerOfDigests = async ({ forDigests }: Curve) => (await import('@noble/curves/nist.js'))[forDigests];
 
 async function sign(curve: Curve, key: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
-  const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
+  const { hash, dsaEncoding, format } = ecdsaOptions(curve, input, options);
   if (!options.prehashed) return signNatively(key, input, { hash, dsaEncoding, isSlow: isSlow(curve) });
   const ecdsa = await signerOfDigests(curve);
   if (isSlow(curve)) await nextTurn();
@@ -150,7 +150,7 @@ async function verify(
   signature: Uint8Array,
   options: SigningOptions,
 ): Promise<boolean> {
-  const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
+  const { hash, dsaEncoding, format } = ecdsaOptions(curve, input, options);
   if (format === 'der') checkForm(signature);
   if (!options.prehashed) return verifyNatively(key, input, signature, { hash, dsaEncoding, isSlow: isSlow(curve) });
   const ecdsa = await signerOfDigests(curve);
@@ -168,18 +168,37 @@ async function verify(
  */
 const isSlow = ({ coordinateBytes }: Curve): boolean => coordinateBytes > 32;
 
+/** Above every number that a SHA-1 digest stands for. Another digest stands for a smaller number once in 2^64 times, or more rarely. */
+const sha1NumbersEnd = 2n ** 160n;
+
+/**
+ * Returns the number that is signed in place of a digest: its leftmost bits, modulo the order (FIPS 186-5 §6.4.1). No digest has more bits
+ * than the order of P-521.
+ */
+const signedNumber = (digest: Uint8Array, { coordinateBytes, order }: Curve): bigint =>
+  BigInt(`0x${Buffer.from(digest.subarray(0, coordinateBytes)).toString('hex')}`) % order;
+
 /**
  * Checks the options and converts them to those of the libraries. A prehashed input must have the length of some hash's digest; a SHA-1
- * digest requires the hash name `sha1`. ECDSA uses only the leftmost bits of its input: longer inputs with the same prefix would share a
- * signature, and signatures of an empty input can be made without the key.
+ * digest requires the hash name `sha1`, also with zeros before it or with the order added, which is the same number. ECDSA uses only the
+ * leftmost bits of its input: longer inputs with the same prefix would share a signature, and signatures of an empty input, as of zeros,
+ * can be made without the key.
  * @throws TransitError `invalid_request`
  */
-export function ecdsaOptions(input: Uint8Array, { hash: name, prehashed, signatureContext, marshaling }: SigningOptions) {
+export function ecdsaOptions(
+  curve: Curve,
+  input: Uint8Array,
+  { hash: name, prehashed, signatureContext, marshaling }: SigningOptions,
+) {
   if (signatureContext.length > 0) {
     throw new TransitError('invalid_request', 'signature_context is for ed25519 keys');
   }
   if (prehashed && !isDigestLength(name, input.length)) {
     throw new TransitError('invalid_request', 'prehashed input has the wrong length for a digest');
+  }
+  if (prehashed && signedNumber(input, curve) < (name === 'sha1' ? 1n : sha1NumbersEnd)) {
+    const refusal = 'prehashed input is not a digest of this hash_algorithm: it stands for too small a number';
+    throw new TransitError('invalid_request', refusal);
   }
   const hash = signatureHash(name)?.openssl ?? null;
   if (hash === null && !prehashed) throw new TransitError('invalid_request', 'hash_algorithm=none requires prehashed=true');

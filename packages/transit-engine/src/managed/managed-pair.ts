@@ -3,6 +3,7 @@ import { inPieces } from '@transitd/event-loop';
 import { noBytes } from '../algorithms/aead.ts';
 import type { Hash } from '../algorithms/hash-algorithm.ts';
 import { derTag, encodeDer, encodeDerInteger } from '../formats/der.ts';
+import { type Curve, curves } from '../key-pairs/ec-forms.ts';
 import { ecdsaOptions } from '../key-pairs/ecdsa.ts';
 import type { KeyPair, KeyPairScheme, SigningOptions } from '../key-pairs/key-pair.ts';
 import { rsaOptions } from '../key-pairs/rsa-signature.ts';
@@ -53,12 +54,13 @@ export async function managedPair(key: ManagedKey, publicKey: Uint8Array | undef
   // The public half was checked when it was stored; a check for each use would take milliseconds.
   const own = managedSchemeOf(publicKey)?.load({ material: noBytes, publicKey });
   if (own === undefined) throw new DamagedRecord('the public half of a managed key is of an unsupported type');
-  const bits = createPublicKey({ key: Buffer.from(publicKey), format: 'der', type: 'spki' }).asymmetricKeyDetails?.modulusLength;
+  const { modulusLength, namedCurve } = readPublicKey(publicKey)?.asymmetricKeyDetails ?? {};
+  const group = Object.values(curves).find(({ openssl }) => openssl === namedCurve) ?? modulusLength ?? 0;
   return {
     async sign(input, requested) {
       checkUsage(key, 'sign');
       const options = optionsOf(key, requested);
-      const made = await key.sign(await signingInput(bits, input, options));
+      const made = await key.sign(await signingInput(group, input, options));
       const signature = key.algorithm === 'ecdsa' && options.marshaling === 'asn1' ? derSignature(made) : made;
       if (await own.verify(input, signature, options)) return signature;
       throw new TransitError('managed_key_unavailable', `managed key ${key.name} is not the one that this version was made with`);
@@ -78,13 +80,13 @@ function optionsOf({ algorithm }: ManagedKey, options: SigningOptions): SigningO
   return algorithm === 'rsa-pkcs1v15' ? { ...options, signatureAlgorithm: 'pkcs1v15' } : options;
 }
 
-/** @param bits - of an RSA modulus; undefined for ECDSA @throws TransitError `invalid_request` */
-async function signingInput(bits: number | undefined, input: Uint8Array, options: SigningOptions): Promise<ManagedSigningInput> {
-  if (bits === undefined) {
-    const { hash } = ecdsaOptions(input, options);
+/** @param group - the curve of ECDSA, or the bits of the modulus of RSA @throws TransitError `invalid_request` */
+async function signingInput(group: Curve | number, input: Uint8Array, options: SigningOptions): Promise<ManagedSigningInput> {
+  if (typeof group !== 'number') {
+    const { hash } = ecdsaOptions(group, input, options);
     return { digest: options.prehashed || hash === null ? input : await digestOf(hash, input), hash, saltBytes: 0 };
   }
-  const scheme = rsaOptions(bits, input, options);
+  const scheme = rsaOptions(group, input, options);
   const hash = options.hash === 'none' ? null : scheme.hash.openssl;
   const digest = options.prehashed || hash === null ? input : await digestOf(hash, input);
   return { digest, hash, saltBytes: scheme.padding === 'pss' ? saltBytes(scheme) : 0 };

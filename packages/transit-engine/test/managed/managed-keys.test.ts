@@ -118,7 +118,7 @@ describe('keys of type managed_key', () => {
     });
 
     it('can be made for digests', async () => {
-      const { engine, publicKey } = setup();
+      const { engine, publicKey, system } = setup();
       await engine.createKey('k', managed('ec'));
       const { createHash } = await import('node:crypto');
       const input = createHash('sha256').update(message).digest('base64');
@@ -128,6 +128,12 @@ describe('keys of type managed_key', () => {
       expect((await refusalOf(sign(engine, 'k', { input: fox, prehashed: true }))).message).to.equal(
         'prehashed input has the wrong length for a digest',
       );
+      const sha1 = createHash('sha1').update(message).digest();
+      const padded = Buffer.concat([Buffer.alloc(12), sha1]).toString('base64');
+      expect((await refusalOf(sign(engine, 'k', { input: padded, prehashed: true }))).message).to.equal(
+        'prehashed input is not a digest of this hash_algorithm: it stands for too small a number',
+      );
+      expect(system.calls.length).to.equal(1);
     });
 
     it('follow the mechanism of the key, not the request', async () => {

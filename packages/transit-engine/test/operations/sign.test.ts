@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, verify } from 'node:crypto';
+import { p256, p384, p521 } from '@noble/curves/nist.js';
 import { expect } from 'chai';
 import type { SignRequest, TransitEngine, VerifyRequest } from '../../src/index.ts';
 import { base64, contextOne, fox, newEngine, refusalOf } from '../fixtures.ts';
@@ -19,6 +20,7 @@ const verifies = async (engine: TransitEngine, name: string, request: VerifyRequ
 
 const signingTypes = ['ed25519', 'ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'rsa-2048', 'rsa-3072', 'rsa-4096'];
 const hashes = ['sha1', 'sha2-224', 'sha2-256', 'sha2-384', 'sha2-512', 'sha3-224', 'sha3-256', 'sha3-384', 'sha3-512'];
+const tooSmall = 'prehashed input is not a digest of this hash_algorithm: it stands for too small a number';
 const openssl = (hash: string): string => hash.replace('sha2-', 'sha');
 
 describe('signatures', () => {
@@ -163,6 +165,44 @@ describe('signatures', () => {
       'unable to decode input as base64: il',
     ]);
   });
+
+  for (const [type, { Point }] of [
+    ['ecdsa-p256', p256],
+    ['ecdsa-p384', p384],
+    ['ecdsa-p521', p521],
+  ] as const) {
+    it(`of ${type} over a SHA-1 digest need the hash name sha1, however the digest is written`, async () => {
+      const sha1 = createHash('sha1').update(Buffer.from(fox, 'base64')).digest();
+      const { BYTES, ORDER } = Point.Fn;
+      const lengths = [28, 32, 48, 64];
+      const padded = lengths.map((bytes) => Buffer.concat([Buffer.alloc(bytes - 20), sha1]));
+      // ECDSA ignores what follows the bits of the order, and takes the number before it modulo the order.
+      const cut = lengths
+        .filter((bytes) => bytes >= BYTES)
+        .map((bytes) => Buffer.concat([Buffer.alloc(BYTES - 20), sha1, Buffer.alloc(bytes - BYTES, 7)]));
+      const added = (ORDER + BigInt(`0x${sha1.toString('hex')}`)).toString(16);
+      const inOtherForms = [...padded, ...cut, ...(added.length === 2 * BYTES && BYTES <= 64 ? [Buffer.from(added, 'hex')] : [])];
+      for (const digest of inOtherForms) {
+        const request = { input: digest.toString('base64'), prehashed: true };
+        for (const hashAlgorithm of ['sha2-224', 'sha2-256', 'sha2-512', 'sha3-256']) {
+          const refused = await refusalOf(engine.signing.sign(type, { ...request, hashAlgorithm }));
+          expect(refused.message, digest.toString('hex')).to.equal(tooSmall);
+        }
+        const { signature } = await signOne(engine, type, { input: fox, hashAlgorithm: 'sha1' });
+        expect((await refusalOf(engine.signing.verify(type, { ...request, signature }))).message).to.equal(tooSmall);
+      }
+    });
+
+    it(`of ${type} over zeros are neither made nor verified: anybody can make them`, async () => {
+      const zeros = (bytes: number): string => Buffer.alloc(bytes).toString('base64');
+      for (const request of [
+        { input: zeros(20), hashAlgorithm: 'sha1' },
+        { input: zeros(32), hashAlgorithm: 'sha2-256' },
+        { input: zeros(64), hashAlgorithm: 'sha2-512' },
+      ])
+        expect((await refusalOf(engine.signing.sign(type, { ...request, prehashed: true }))).message).to.equal(tooSmall);
+    });
+  }
 
   for (const [name, request, message] of [
     ['rsa-2048', { hashAlgorithm: 'md5' }, 'invalid hash algorithm "md5"'],
