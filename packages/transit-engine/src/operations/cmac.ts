@@ -1,9 +1,9 @@
 import { blockBytes, cmac, cmacBytesMin } from '../algorithms/cmac.ts';
 import { formatVersioned } from '../formats/ciphertext.ts';
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
+import { versionFor } from '../keys/key-version.ts';
 import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
-import { versionFor } from './key-version.ts';
 import type { Item, Operation } from './operation.ts';
 
 export interface CmacItem extends Item {

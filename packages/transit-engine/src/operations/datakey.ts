@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { TimeSlice } from '@transitd/event-loop';
 import type { LoadedKey } from '../keys/key-cache.ts';
+import { versionFor } from '../keys/key-version.ts';
 import { TransitError } from '../values/errors.ts';
 import { type EncryptResult, encryptBytes } from './encrypt.ts';
 import { associatedDataOf, checkEncrypts, checkText, contextOf, nonceOf, type PaddingNames, paddingOf } from './inputs.ts';
-import { versionFor } from './key-version.ts';
 import type { Tools } from './operation.ts';
 
 /** A request for a data key, which the caller uses outside the engine. Texts are base64; an absent field has its default. */

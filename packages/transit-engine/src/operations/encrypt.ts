@@ -7,10 +7,10 @@ import { versionedHead } from '../formats/ciphertext.ts';
 import type { RsaPadding } from '../key-pairs/key-pair.ts';
 import { contextNonce, deriveConvergent, deriveKey } from '../keys/derivation.ts';
 import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
+import { versionFor } from '../keys/key-version.ts';
 import { encryptManaged } from '../managed/managed-cipher.ts';
 import { TransitError } from '../values/errors.ts';
 import { associatedDataOf, checkEncrypts, contextOf, inItem, nonceOf, type PaddingNames, paddingOf } from './inputs.ts';
-import { versionFor } from './key-version.ts';
 import { checkInputs, type Item, type Operation, type Tools } from './operation.ts';
 
 export interface EncryptItem extends Item, PaddingNames {

@@ -3,9 +3,9 @@ import { inPieces } from '@transitd/event-loop';
 import { defaultHash, hmacAlgorithm } from '../algorithms/hash-algorithm.ts';
 import { formatVersioned } from '../formats/ciphertext.ts';
 import { printableName } from '../formats/printable-name.ts';
+import { versionFor } from '../keys/key-version.ts';
 import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
-import { versionFor } from './key-version.ts';
 import type { Item, Operation } from './operation.ts';
 
 export interface HmacItem extends Item {

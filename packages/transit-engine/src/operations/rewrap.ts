@@ -1,7 +1,7 @@
+import { versionFor } from '../keys/key-version.ts';
 import { decryptText, isText, missingCiphertext } from './decrypt.ts';
 import { type EncryptResult, encryptBytes } from './encrypt.ts';
 import { associatedDataOf, checkEncrypts, contextOf, inItem, nonceOf, paddingOf } from './inputs.ts';
-import { versionFor } from './key-version.ts';
 import { checkInputs, type Item, type Operation, type RequestOf } from './operation.ts';
 
 export interface RewrapItem extends Item {

@@ -1,8 +1,8 @@
 import { formatVersioned } from '../formats/ciphertext.ts';
 import type { SigningOptions } from '../key-pairs/key-pair.ts';
+import { versionFor } from '../keys/key-version.ts';
 import { TransitError } from '../values/errors.ts';
 import { bytesOf, signingContextOf } from './inputs.ts';
-import { versionFor } from './key-version.ts';
 import type { Item, Operation } from './operation.ts';
 import { type SignatureSettings, signingOptions } from './signature-settings.ts';
 import { signingPair } from './signing-pair.ts';

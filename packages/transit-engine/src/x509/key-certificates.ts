@@ -6,7 +6,7 @@ import { replaceVersion, type StoredVersion } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
 import { checkEnabled, checkNotDeleted, latestUsable } from '../keys/key-record.ts';
 import { apiNameOf } from '../keys/key-type.ts';
-import { checkUnspent } from '../keys/operation-limit.ts';
+import { versionFor } from '../keys/key-version.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone } from '../keys/stored-versions.ts';
 import type { UseTally } from '../keys/use-tally.ts';
@@ -61,7 +61,7 @@ export class KeyCertificates {
     tally?: UseTally,
   ): Promise<KeyVersionName & { readonly csr: string }> {
     return this.#withVersion(name, requested, async (key, { version, record }, certified) => {
-      checkUnspent(key.record, version);
+      versionFor('signing', key, version); // a request is signed; a chain may belong to a version that makes no signatures
       if (record.material.length === 0) {
         throw new TransitError('invalid_request', 'could not create the csr: private key not imported for key version selected');
       }

@@ -74,6 +74,21 @@ describe('requests for certificates', () => {
     });
   }
 
+  it('are not signed by a version that may not sign, while its chain is stored', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { type: 'ecdsa-p256' });
+    await engine.rotateKey('k');
+    await engine.configureKey('k', { minEncryptionVersion: 2 });
+    expect(await refusalOf(engine.certificates.request('k', { version: '1' }))).to.deep.equal({
+      code: 'key_version_unavailable',
+      message: 'requested version for signing is less than the minimum encryption key version',
+    });
+    expect((await engine.certificates.request('k', { version: '2' })).version).to.equal(2);
+    expect((await engine.certificates.setChain('k', { version: '1', chain: await chainFor(engine, 'k', 1) })).version).to.equal(
+      1,
+    );
+  });
+
   for (const { request, message } of [
     { request: {}, message: "key type 'aes256-gcm96' does not support signing" },
     { request: { type: 'hmac' }, message: "key type 'hmac' does not support signing" },

@@ -1,7 +1,7 @@
-import type { LoadedKey } from '../keys/key-cache.ts';
-import { checkEnabled, latestUsable } from '../keys/key-record.ts';
-import { checkUnspent } from '../keys/operation-limit.ts';
 import { TransitError } from '../values/errors.ts';
+import type { LoadedKey } from './key-cache.ts';
+import { checkEnabled, latestUsable } from './key-record.ts';
+import { checkUnspent } from './operation-limit.ts';
 
 /** Operations that make a ciphertext, signature or MAC. The caller may choose the key version. */
 export type VersionPurpose = 'encryption' | 'signing' | 'HMAC' | 'CMAC';
