@@ -17,8 +17,9 @@ const algorithmFields = new Set([
 /** Number of values to hash in one step: a millisecond of work. */
 const valuesPerStep = 100;
 
-/** Declares every name at any depth. */
+/** Declares every name and every number at any depth. */
 const everyName: JsonSchema = {
+  type: 'number',
   get items() {
     return everyName;
   },
@@ -35,7 +36,8 @@ export const hashedData = (value: unknown, hash: HashText): Steps<string> => has
 
 /**
  * Makes the JSON text of the members of a request for an entry. Names that the operation does not declare are hashed too: a secret that is
- * sent in the wrong format can be parsed as a name, for example a token in a form body instead of JSON.
+ * sent in the wrong format can be parsed as a name, for example a token in a form body instead of JSON. Numbers are hashed as their text
+ * where the operation declares no number: a password of digits may be sent without quotes.
  */
 export const hashedRequest = (value: unknown, schema: JsonSchema, hash: HashText): Steps<string> =>
   new Hashing(hash).textOf(value, schema, '');
@@ -54,6 +56,7 @@ class Hashing {
     if (this.#values % valuesPerStep === 0) yield;
     if (typeof value === 'string')
       return JSON.stringify(algorithmFields.has(field) && algorithm.test(value) ? value : this.#hash(value));
+    if (typeof value === 'number' && !declaresNumber(schema)) return JSON.stringify(this.#hash(String(value)));
     if (Array.isArray(value)) return yield* this.#list(value, schema.items ?? anything);
     if (hasJsonForm(value)) return yield* this.textOf(value.toJSON(), schema, field);
     if (typeof value === 'object' && value !== null) return yield* this.#members(value, schema);
@@ -78,6 +81,11 @@ class Hashing {
     return `{${texts}}`;
   }
 }
+
+const numberTypes: ReadonlySet<string> = new Set(['integer', 'number', 'boolean']); // a boolean may be sent as 0 or 1
+
+const declaresNumber = ({ type = [], anyOf = [] }: JsonSchema): boolean =>
+  [type].flat().some((name) => numberTypes.has(name)) || anyOf.some(declaresNumber);
 
 /** Returns whether a value, such as a date, has another form in JSON. */
 const hasJsonForm = (value: unknown): value is { toJSON(): unknown } =>

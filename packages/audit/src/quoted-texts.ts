@@ -53,7 +53,9 @@ function* quotesIn(message: string, data: unknown): Steps<readonly Quote[]> {
   return [...longest.values()].sort((one, other) => one.begins - other.begins);
 }
 
+/** Yields numbers too, because an operation may read one as a text. */
 function* textsIn(value: unknown): Generator<string> {
   if (typeof value === 'string') yield value;
+  else if (typeof value === 'number') yield String(value);
   else if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) yield* textsIn(member);
 }

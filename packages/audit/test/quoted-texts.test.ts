@@ -16,6 +16,12 @@ describe('the texts of a request in an error message', () => {
     expect(shown(data, 'the name and the name')).to.equal(`${hash('the name')} and ${hash('the name')}`);
   });
 
+  it('are replaced too if the request has them as numbers, which an operation may read as texts', () => {
+    expect(shown({ hash_algorithm: 20261130 }, 'unknown hash algorithm: 20261130')).to.equal(
+      `unknown hash algorithm: ${hash('20261130')}`,
+    );
+  });
+
   it('leave no rest when they overlap, in whatever order the request has them', () => {
     for (const data of [
       ['long', 'a long name', 'name of it'],
