@@ -21,7 +21,7 @@ const nameBytesMax = 512;
  * more rules is refused, because ignoring some rules could ignore a denial.
  */
 export const rulesPerTokenMax = 10_000;
-/** The same for the listed values of parameters, which are merged for each path: as many as one policy can have. */
+/** The same for the parameters that rules list, and their values, which are merged for each path: as many as one policy can have. */
 const valuesPerTokenMax = policyValuesMax;
 
 /** Approximate memory for parsed policies and for compiled sets of policies, in bytes. */
@@ -32,7 +32,7 @@ const [policyBytes, ruleBytes, setBytes] = [1024, 512, 1024 + decisionsBytesMax]
 /** A parsed policy with its approximate size in memory. */
 interface Parsed {
   readonly policy: Policy;
-  /** Number of values in its lists of parameters. */
+  /** Number of parameters that its rules list, and of their values. */
   readonly values: number;
   readonly bytes: number;
 }
@@ -156,7 +156,10 @@ export class Policies {
         throw new AccessError('too_many_rules', `the policies of this token have more than ${rulesPerTokenMax} rules together`);
       values += parsed.values;
       if (values > valuesPerTokenMax)
-        throw new AccessError('too_many_rules', `the policies of this token list more than ${valuesPerTokenMax} values together`);
+        throw new AccessError(
+          'too_many_rules',
+          `the policies of this token list more than ${valuesPerTokenMax} parameters and values together`,
+        );
       policies.push(policy);
       bytes += parsed.bytes;
     }
@@ -261,7 +264,7 @@ async function parseStored(text: string): Promise<Policy> {
 const valuesIn = (policy: Policy): number =>
   policy.reduce((sum, { rule: { parameters } }) => {
     const lists = [...parameters.allowed.values(), ...parameters.denied.values()];
-    return lists.reduce((inRule, list) => inRule + list.length, sum + parameters.required.length);
+    return lists.reduce((inRule, list) => inRule + 1 + list.length, sum + parameters.required.length);
   }, 0);
 
 /** A line break separates names, since names have no control characters. */

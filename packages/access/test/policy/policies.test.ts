@@ -126,16 +126,16 @@ describe('Policies', () => {
     expect(permits(await policies.compile(['a', 'b', 'c']), { ...reads, path: 'a/x/1' })).to.equal(true);
   });
 
-  it('list at most 131,072 values of parameters together; a token with more is refused', async () => {
+  it('list at most 131,072 parameters and values together; a token with more is refused', async () => {
     const { policies } = setup();
     const rule = (list: string, count: number): string =>
       `path "a" { capabilities = ["update"] ${list} = { x = [${Array.from({ length: count }, (_, n) => n).join()}] } }`;
     await policies.write('a', rule('allowed_parameters', 70_000));
-    await policies.write('b', rule('denied_parameters', 61_072));
+    await policies.write('b', rule('denied_parameters', 61_070));
     await policies.write('c', 'path "b" { capabilities = ["update"] required_parameters = ["x"] }');
     await policies.compile(['a', 'b']);
     expect(await refusal(policies.compile(['a', 'b', 'c']))).to.equal(
-      'too_many_rules: the policies of this token list more than 131072 values together',
+      'too_many_rules: the policies of this token list more than 131072 parameters and values together',
     );
   });
 
