@@ -32,21 +32,28 @@ interface OffsetBounds {
 
 /**
  * Detects that the monotonic clock stopped while the wall clock or the time since boot kept running, as on a suspended virtual machine.
- * Also detects that the wall clock was set. Leases and heartbeats are timed by the monotonic clock, so none of them from before a jump may
- * be relied on. Each clock is compared with its offset at the start or after the last jump, so that many short pauses add up. A
- * pause that no clock of the machine shows cannot be detected.
+ * Also detects that the wall clock was set, and that the monotonic clock itself went back, alone or with the wall clock: it never should.
+ * Leases and heartbeats are timed by the monotonic clock, so none of them from before a jump may be relied on. Each clock is compared with
+ * its offset at the start or after the last jump, so that many short pauses add up. A pause that no clock of the machine shows cannot be
+ * detected.
  */
 export class ClockJump {
   #wall: OffsetBounds;
   #boot: OffsetBounds | undefined;
   #jumpedMs = Number.NEGATIVE_INFINITY;
+  /** The monotonic time of the last reading. */
+  #lastMs: number;
 
   constructor(first: ClockReading) {
+    this.#lastMs = first.afterMs;
     this.#wall = wallOffset(first);
     this.#boot = bootOffset(first);
   }
 
-  /** Monotonic time when the newest jump was detected; negative infinity before the first. */
+  /**
+   * Monotonic time when the newest jump was detected; negative infinity before the first. If the monotonic clock went back, the time from
+   * which it did: everything was requested before that, by a clock that shows an earlier time now.
+   */
   get jumpedMs(): number {
     return this.#jumpedMs;
   }
@@ -59,9 +66,14 @@ export class ClockJump {
     const [wall, boot] = [wallOffset(reading), bootOffset(reading)];
     const wallMs = distance(this.#wall, wall);
     const bootMs = this.#boot && boot ? distance(this.#boot, boot) : 0;
-    const jumpMs = Math.abs(bootMs) > Math.abs(wallMs) ? bootMs : wallMs;
-    if (Math.abs(jumpMs) > toleranceMs) {
-      this.#jumpedMs = reading.afterMs;
+    const { beforeMs, afterMs } = reading;
+    const lastMs = Math.max(this.#lastMs, beforeMs);
+    const backMs = Math.max(0, this.#lastMs - beforeMs, beforeMs - afterMs);
+    this.#lastMs = afterMs;
+    const othersMs = Math.abs(bootMs) > Math.abs(wallMs) ? bootMs : wallMs;
+    const jumpMs = backMs > Math.abs(othersMs) ? backMs : othersMs;
+    if (backMs > 0 || Math.abs(jumpMs) > toleranceMs) {
+      this.#jumpedMs = Math.max(this.#jumpedMs, lastMs, afterMs);
       this.#wall = wall;
       if (boot !== undefined) this.#boot = boot;
       return jumpMs;

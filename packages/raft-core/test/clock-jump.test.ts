@@ -27,6 +27,12 @@ class Machine {
     if (seenBy.includes('boot')) this.#bootMs += ms;
   }
 
+  /** The monotonic clock goes back, and the wall clock with it if `wall` is true. The time since boot runs on. */
+  wentBack(ms: number, { wall }: { readonly wall: boolean }): void {
+    this.#monotonicMs -= ms;
+    if (wall) this.#wallMs -= ms;
+  }
+
   wallClockSet(ms: number): void {
     this.#wallMs += ms;
   }
@@ -107,6 +113,35 @@ describe('ClockJump', () => {
       machine.runs(50);
       if (what !== 'a suspension') expect(clocks.compare(machine.read())).to.equal(0);
     });
+
+  for (const wall of [true, false])
+    it(`detects that the monotonic clock went back${wall ? ' with the wall clock' : ''}: nothing counts that was requested before`, () => {
+      fc.assert(
+        fc.property(fc.integer({ min: 1, max: 90_000 }), fc.array(fc.nat(2_000)), (backMs, steps) => {
+          const machine = new Machine();
+          const clocks = new ClockJump(machine.read());
+          machine.runs(700);
+          const last = machine.read();
+          expect(clocks.compare(last)).to.equal(0);
+          machine.wentBack(backMs, { wall });
+          expect(clocks.compare(machine.read({ boot: false }))).to.be.within(backMs, backMs + 2);
+          for (const ms of steps) {
+            machine.runs(ms);
+            clocks.compare(machine.read());
+            expect(clocks.jumpedMs).to.be.at.least(last.afterMs);
+          }
+        }),
+      );
+    });
+
+  it('detects that the monotonic clock went back during a reading', () => {
+    const machine = new Machine();
+    const clocks = new ClockJump(machine.read());
+    machine.runs(700);
+    const { beforeMs, ...reading } = machine.read();
+    expect(clocks.compare({ ...reading, beforeMs, afterMs: beforeMs - 400 })).to.equal(400);
+    expect(clocks.jumpedMs).to.equal(beforeMs);
+  });
 
   it('detects pauses that are too short one by one but add up', () => {
     fc.assert(

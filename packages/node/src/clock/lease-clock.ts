@@ -100,7 +100,7 @@ export class LeaseClock {
   #compare(reading: ClockReading): void {
     const jumpMs = this.#jump.compare(reading);
     if (jumpMs === 0) return;
-    this.#wakefulness.paused(this.#jump.jumpedMs);
+    this.#wakefulness.paused(reading.afterMs);
     this.#onJump(jumpMs);
   }
 }
