@@ -1,22 +1,12 @@
 import { ClusterError, writeIdentity } from '@transitd/cluster';
-import type { Config } from '@transitd/configuration';
 import { sharedRun } from '@transitd/event-loop';
-import { type Logger, LogLimit } from '@transitd/process';
-import type { OpenedSeal } from '@transitd/seals';
+import { LogLimit } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
-import type { ApiAddress } from './api-address.ts';
 import { type Candidate, configuredTarget, Joining, type JoinTarget, newCandidate } from './join/joining.ts';
+import type { NodeHost } from './node-host.ts';
 import type { Member, Phases } from './phases.ts';
-import type { DataDirectory } from './storage/data-directory.ts';
 
-/** The node that joins. */
-interface JoiningHost {
-  readonly config: Config;
-  readonly opened: Pick<OpenedSeal, 'seal'>;
-  readonly directory: DataDirectory;
-  readonly log: Logger;
-  readonly api: ApiAddress;
-}
+type JoiningHost = Pick<NodeHost, 'api' | 'config' | 'directory' | 'log' | 'opened'>;
 
 /** Pause between attempts to join the configured cluster while a join that a request asked for is pending. */
 const preferMs = 5_000;

@@ -1,7 +1,8 @@
 import type { MemberEvents } from '@transitd/cluster';
-import { type Clock, type Logger, type NodeObserver, systemClock } from '@transitd/process';
+import { type Clock, type NodeObserver, systemClock } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
 import { LeadershipLog, type MemberNames } from './leadership-log.ts';
+import type { NodeHost } from './node-host.ts';
 import type { LeadershipChange } from './reports/node-report.ts';
 
 /** Enough for a timeline; more changes than this in a short time are a fault that the log shows in full. */
@@ -21,7 +22,7 @@ export class Leadership {
 
   /** Follows the events from now on, before anything else that does. */
   constructor(
-    { log, observer }: { readonly log: Logger; readonly observer: NodeObserver },
+    { log, observer }: Pick<NodeHost, 'log' | 'observer'>,
     events: MemberEvents,
     names: MemberNames,
     clock: Clock = systemClock,

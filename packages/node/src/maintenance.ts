@@ -1,13 +1,11 @@
 import { RepeatingTask, sharedRun } from '@transitd/event-loop';
 import type { HealthAnswer } from '@transitd/health';
 import { reasonOf, systemClock } from '@transitd/process';
-import type { OpenedSeal } from '@transitd/seals';
 import { acceptsWrites } from '@transitd/storage-fsm';
 import { runActiveTasks } from './active-tasks.ts';
-import type { NodeClock } from './clock/node-clock.ts';
-import type { Journal } from './due-changes.ts';
 import { HealthLog } from './health-log.ts';
 import type { JoinAttempts } from './join-attempts.ts';
+import type { NodeHost } from './node-host.ts';
 import type { Phases } from './phases.ts';
 
 const tickMs = 1000;
@@ -22,11 +20,7 @@ interface MaintainedNode {
   readonly node: { readonly health: HealthAnswer };
 }
 
-interface MaintenanceHost extends Journal {
-  /** The providers of the configured seals. */
-  readonly opened: Pick<OpenedSeal, 'providers'>;
-  readonly clock: NodeClock;
-}
+type MaintenanceHost = Pick<NodeHost, 'audit' | 'clock' | 'log' | 'opened'>;
 
 /** The periodic work of a node: retries every second, and the tasks of the active node every ten seconds, or every minute. */
 export class NodeMaintenance {

@@ -1,21 +1,15 @@
 import { type Barrier, BarrierError, type ProviderHealth, type SealStatus, sealTypesOf } from '@transitd/barrier';
 import type { Engine, MemberEvents } from '@transitd/cluster';
-import { type Logger, LogLimit, systemClock } from '@transitd/process';
-import type { MonitoredSeal, OpenedSeal } from '@transitd/seals';
+import { LogLimit, systemClock } from '@transitd/process';
+import type { MonitoredSeal } from '@transitd/seals';
 import { StoreError, takesPart } from '@transitd/storage-fsm';
-import type { ShareRetention } from './join/share-retention.ts';
+import type { NodeHost } from './node-host.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { UnsealRetry } from './unseal-retry.ts';
 
 export const removedText = 'this node was removed from its cluster: to let it join again, stop it, empty data_dir and start it';
 
-/** The node whose seal it is. */
-interface SealHost {
-  /** The seals in the configuration, and their providers. */
-  readonly opened: Pick<OpenedSeal, 'seal' | 'providers'>;
-  readonly retention: ShareRetention;
-  readonly log: Logger;
-}
+type SealHost = Pick<NodeHost, 'log' | 'opened' | 'retention'>;
 
 /** The member whose seal it is. */
 interface SealedMember {

@@ -1,54 +1,29 @@
-import type { MethodType } from '@transitd/access';
 import { Barrier, type OnSealWritten } from '@transitd/barrier';
-import type { ClusterHost, FeatureLevelControl, ForwardedRequests, MemberEvents, Peers } from '@transitd/cluster';
-import type { Config } from '@transitd/configuration';
+import type { ClusterHost, FeatureLevelControl, MemberEvents, Peers } from '@transitd/cluster';
 import type { HealthAnswer, NodeStatus } from '@transitd/health';
-import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
-import type { OpenedSeal } from '@transitd/seals';
+import { type Logger, LogLimit } from '@transitd/process';
 import type { Replica } from '@transitd/storage-fsm';
 import type { SecondaryConfirmation } from '@transitd/transit-engine';
-import type { ApiAddress } from './api-address.ts';
-import type { NodeClock } from './clock/node-clock.ts';
 import type { EtcdEngine } from './etcd/etcd-engine.ts';
 import type { MemberGateways } from './gateway-host.ts';
-import type { ShareRetention } from './join/share-retention.ts';
 import type { Leadership } from './leadership.ts';
 import type { MemberSeal } from './member-seal.ts';
+import type { NodeHost } from './node-host.ts';
 import { ReadEligibility } from './read-eligibility.ts';
 import { ClusterReports } from './reports/cluster-reports.ts';
-import type { DataDisk } from './reports/data-disk.ts';
-import { NodeReporter, type WorkFigures } from './reports/node-report.ts';
+import { NodeReporter } from './reports/node-report.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import type { ServingRole } from './serving-role.ts';
 import type { Snapshots } from './snapshots/snapshots.ts';
 import { type ClusterName, clusterNamed, healthNow, nodeStatus } from './status.ts';
-import type { DataDirectory } from './storage/data-directory.ts';
 import type { RaftEngine } from './storage/raft-engine.ts';
 import { UsageCollector } from './usage/usage-collector.ts';
-import type { UsageLedger } from './usage/usage-ledger.ts';
 
-/** The node that becomes a member. All of it exists before the node belongs to a cluster. */
-export interface MemberHost {
-  readonly config: Config;
-  readonly opened: OpenedSeal;
-  readonly log: Logger;
-  readonly clock: NodeClock;
-  readonly observer: NodeObserver;
-  readonly authMethods: readonly MethodType[];
-  readonly directory: DataDirectory;
-  readonly disk: DataDisk;
-  readonly api: ApiAddress;
-  readonly forwarded: ForwardedRequests;
-  readonly retention: ShareRetention;
+/** The node that becomes a member. */
+export interface MemberHost extends NodeHost {
   readonly gateways: MemberGateways;
-  /** The uses of keys on this node. */
-  readonly usage: UsageLedger;
   /** Aborted when the node stops; a member that is being opened then fails with `stopped`. */
   readonly stopping: AbortSignal;
-  /** Returns the work of this node, for its report on itself. */
-  work?(): Promise<WorkFigures>;
-  /** The process must end. */
-  onFatal(error: Error): void;
 }
 
 /** The finished objects of a member. */

@@ -12,9 +12,7 @@ import {
   replicationModes,
   serviceIndexOf,
 } from '@transitd/cluster';
-import type { Config } from '@transitd/configuration';
 import { freshForIntervals, type ReplicationMode } from '@transitd/health';
-import type { NodeObserver } from '@transitd/process';
 import { type Grant, isHeld, type LogIndex, type Term } from '@transitd/raft-core';
 import {
   acceptsWrites,
@@ -24,6 +22,7 @@ import {
   type ServiceIndex,
   StoreError,
 } from '@transitd/storage-fsm';
+import type { NodeHost } from './node-host.ts';
 import type { ServingRole } from './serving-role.ts';
 
 /** The replication of a cluster, by the state that one node has applied. */
@@ -45,11 +44,7 @@ const checkMs = 10;
 /** Maximum time for which a request waits until this node has the state that its caller has seen on another node (decision 25). */
 const reachedWithinMs = 1000;
 
-/** The node of the member that is to respond. */
-interface RespondingHost {
-  readonly config: Config;
-  readonly observer: NodeObserver;
-}
+type RespondingHost = Pick<NodeHost, 'config' | 'observer'>;
 
 /** The member that is to respond. */
 interface RespondingMember {

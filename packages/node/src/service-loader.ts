@@ -1,27 +1,14 @@
-import type { MethodType } from '@transitd/access';
 import type { Barrier } from '@transitd/barrier';
 import type { MemberEvents } from '@transitd/cluster';
-import type { Config } from '@transitd/configuration';
-import { type Logger, type NodeObserver, reasonOf } from '@transitd/process';
-import type { OpenedSeal } from '@transitd/seals';
+import { reasonOf } from '@transitd/process';
 import type { SecondaryConfirmation } from '@transitd/transit-engine';
-import type { NodeClock } from './clock/node-clock.ts';
+import type { NodeHost } from './node-host.ts';
 import { keySources } from './providers/key-sources.ts';
 import { kubernetes } from './providers/kubernetes.ts';
 import { closeServices, loadServices, type Services } from './services.ts';
 import { timedStore } from './storage/timed-store.ts';
-import type { UseCounter } from './usage/counted-uses.ts';
 
-/** The node whose services are loaded. */
-interface ServiceHost {
-  readonly config: Config;
-  readonly log: Logger;
-  readonly clock: NodeClock;
-  readonly observer: NodeObserver;
-  readonly authMethods: readonly MethodType[];
-  readonly opened: Pick<OpenedSeal, 'random'>;
-  readonly usage: UseCounter;
-}
+type ServiceHost = Pick<NodeHost, 'authMethods' | 'clock' | 'config' | 'log' | 'observer' | 'opened' | 'usage'>;
 
 /** Why the services were not loaded from the records. */
 export interface LoadFailure {

@@ -51,7 +51,7 @@ describe('JoinAttempts with retry_join', () => {
     const log = pino({ level: 'silent' });
     const host = {
       config,
-      opened: { seal: { type: 'shamir' as const } },
+      opened: { seal: { type: 'shamir' as const }, providers: [] },
       log: Object.assign(Object.create(log), { info: (_: object, text: string) => lines.push(text) }),
       api: { url: 'http://127.0.0.1:2', isListening: true } as Host['api'],
       directory: { holdsNode: async () => false, ...directory } as Host['directory'],
