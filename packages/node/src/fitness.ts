@@ -35,36 +35,28 @@ export function isAlone(conf: ConfState, nodeId: NodeId): boolean {
   return others.length === 0 && conf.voters.length === 1;
 }
 
-/** The keys of a node, on which its fitness depends. */
-interface NodeKeys {
+/** The parts of a member on which its fitness depends. */
+interface LeadingMember {
+  readonly engine: Storage;
   readonly barrier: Barrier;
   readonly role: ServingRole;
   readonly seal: MemberSeal;
 }
 
-/** Tells consensus whether this node may lead. */
-export class NodeFitness {
-  readonly #storage: Storage;
-  readonly #keys: NodeKeys;
-
-  constructor(storage: Storage, keys: NodeKeys) {
-    this.#storage = storage;
-    this.#keys = keys;
-  }
-
-  /** Called after each change that it depends on, and every second: nothing reports that a disk has room again. */
-  update(): void {
-    const { driver, replica } = this.#storage;
-    const { barrier, role, seal } = this.#keys;
-    driver.setFitness(
-      fitnessOf({
-        isUnsealed: role.isUnsealed,
-        isReopening: seal.isReopening,
-        initialized: barrier.state.initialized,
-        alone: isAlone(driver.consensus().conf, driver.status().nodeId),
-        stateDigestDiffers: role.verdict === 'different',
-        diskLow: replica.status().diskLow,
-      }),
-    );
-  }
+/**
+ * Tells consensus whether this node may lead. Called after each change that it depends on, and every second: nothing reports that a disk
+ * has room again.
+ */
+export function updateFitness({ engine, barrier, role, seal }: LeadingMember): void {
+  const { driver, replica } = engine;
+  driver.setFitness(
+    fitnessOf({
+      isUnsealed: role.isUnsealed,
+      isReopening: seal.isReopening,
+      initialized: barrier.state.initialized,
+      alone: isAlone(driver.consensus().conf, driver.status().nodeId),
+      stateDigestDiffers: role.verdict === 'different',
+      diskLow: replica.status().diskLow,
+    }),
+  );
 }

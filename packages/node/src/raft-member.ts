@@ -11,7 +11,7 @@ import {
 } from '@transitd/cluster';
 import type { Logger } from '@transitd/process';
 import { isCapped, reserveIn, supportedLevels } from '@transitd/storage-fsm';
-import { isAlone, NodeFitness } from './fitness.ts';
+import { isAlone, updateFitness } from './fitness.ts';
 import { Leadership } from './leadership.ts';
 import { BaseMember, clusterHostOf, logClockJumps, type MemberHost, type OpenedMember, openBarrier } from './member.ts';
 import { MemberSeal, removedText } from './member-seal.ts';
@@ -33,7 +33,6 @@ interface Ties {
 }
 
 interface OpenedRaftMember extends OpenedMember<RaftEngine> {
-  readonly fitness: NodeFitness;
   /** Undefined on a node without `cluster_addr`, which no other node can reach. */
   readonly ties: Ties | undefined;
   readonly membership: { readonly removed: boolean };
@@ -42,13 +41,11 @@ interface OpenedRaftMember extends OpenedMember<RaftEngine> {
 /** This node as a member of a cluster whose consensus is Raft. */
 export class RaftMember extends BaseMember<RaftEngine> {
   readonly kind = 'raft';
-  readonly #fitness: NodeFitness;
   readonly #ties: Ties | undefined;
   readonly #membership: { readonly removed: boolean };
 
   constructor(host: MemberHost, opened: OpenedRaftMember) {
     super(host, opened);
-    this.#fitness = opened.fitness;
     this.#ties = opened.ties;
     this.#membership = opened.membership;
   }
@@ -70,7 +67,7 @@ export class RaftMember extends BaseMember<RaftEngine> {
   /** Starts consensus, unless it has started already, and opens the cluster port. @throws StartError */
   async start({ alone }: { readonly alone: boolean }): Promise<void> {
     this.followBarrier(this.#ties?.replication.material ?? unreachedSecondaries(this.engine, this.barrier));
-    this.#fitness.update();
+    updateFitness(this);
     if (!alone) this.engine.driver.start();
     await this.#ties?.cluster.start(this.reporter);
   }
@@ -86,7 +83,7 @@ export class RaftMember extends BaseMember<RaftEngine> {
 
   /** Called every second. */
   async tick(): Promise<void> {
-    this.#fitness.update();
+    updateFitness(this);
     this.#ties?.replication.tick();
     for (const { learner, silentMs } of this.engine.driver.peers()) if (!learner) this.host.observer.lastContact(silentMs);
     await this.finishRestore();
@@ -159,12 +156,11 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   const services = new ServiceLoader(host, events);
   const role = new ServingRole(engine, services, comparison);
   const seal = new MemberSeal(host, { barrier, services, membership, engine, events });
-  const fitness = new NodeFitness(engine, { barrier, role, seal });
   events.on('status', ({ ready }) => {
     if (!ready) barrier.dropAttempts(); // the next active node does not know them
   });
   for (const change of ['services', 'reopeningEnded', 'digestDiffers', 'configuration'] as const)
-    events.on(change, () => fitness.update());
+    events.on(change, () => updateFitness({ engine, barrier, role, seal }));
   events.on('removed', () => barrier.seal('this node was removed from its cluster')); // it has no key in memory then
 
   // The other members and clusters.
@@ -187,7 +183,7 @@ export async function openRaftMember(host: MemberHost, resources: AsyncDisposabl
   const featureLevel = cluster?.featureLevel ?? new FeatureLevelControl({ levels: new RaftLevels(engine), config, log });
 
   const member = new RaftMember(host, {
-    ...{ events, engine, barrier, services, role, seal, leadership, snapshots, featureLevel, fitness, ties, membership },
+    ...{ events, engine, barrier, services, role, seal, leadership, snapshots, featureLevel, ties, membership },
     peers: cluster ?? new NoPeers(config.cluster_heartbeat_interval, services),
     resources,
   });
