@@ -82,7 +82,7 @@ export class LeaseClock {
    */
   isAwake(driver: Leadership): boolean {
     const holdsLease = this.holdsLease(driver); // compares the clocks too
-    const isAwake = this.#wakefulness.isAwake(performance.now(), () => holdsLease);
+    const isAwake = this.#wakefulness.isAwake(performance.now(), holdsLease);
     if (!isAwake) this.#confirmLeadership(driver);
     return isAwake;
   }

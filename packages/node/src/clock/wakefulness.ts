@@ -34,10 +34,10 @@ export class Wakefulness {
     this.#ranMs = nowMs;
   }
 
-  /** @param holdsLease - returns whether a lease holds now; a node that is a majority by itself always holds one */
-  isAwake(nowMs: number, holdsLease: () => boolean): boolean {
+  /** @param holdsLease - whether a lease holds now; a node that is a majority by itself always holds one */
+  isAwake(nowMs: number, holdsLease: boolean): boolean {
     this.#checkPause(nowMs);
-    if (this.#wasPaused && holdsLease()) this.#wake(nowMs);
+    if (this.#wasPaused && holdsLease) this.#wake(nowMs);
     return !this.#wasPaused;
   }
 

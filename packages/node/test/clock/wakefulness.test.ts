@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { Wakefulness } from '../../src/clock/wakefulness.ts';
 
 const limitMs = 1_000;
-const withLease = (): boolean => true;
-const withoutLease = (): boolean => false;
+const withLease = true;
+const withoutLease = false;
 
 describe('Wakefulness', () => {
   it('is awake while consensus runs, with or without a lease', () => {
