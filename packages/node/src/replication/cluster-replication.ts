@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { Barrier } from '@transitd/barrier';
+import type { Barrier, SealStatus } from '@transitd/barrier';
 import {
   type ActivationToken,
   activate,
@@ -19,6 +19,7 @@ import {
   OutcomeLog,
   PromotionControl,
   ReplicationError,
+  type SetSeal,
   StoredRegistry,
   WriteFence,
 } from '@transitd/replication';
@@ -34,7 +35,6 @@ import { PrimarySide, type SecondaryView } from './primary-side.ts';
 import { PromotableNode, type Promotion } from './promotable-node.ts';
 import { newId, type ReplicationRole } from './replication-role.ts';
 import { forgetSecondaries, type PrimaryView, SecondarySide } from './secondary-side.ts';
-import { requireSealOf, setSealFor } from './set-seal.ts';
 import { SuccessionKey } from './succession-key.ts';
 
 /** The primary counts as alive if it was heard within this time. */
@@ -366,3 +366,28 @@ export class ClusterReplication {
 
 const alreadyTakesPart = (): ReplicationError =>
   new ReplicationError('wrong_mode', 'this cluster already takes part in replication');
+
+/**
+ * Returns how the clusters of a set with this seal unseal.
+ * @throws ReplicationError `seal_type` while the configuration moves from this seal to another one: in a set, a seal is not migrated
+ */
+function setSealFor({ type, migration }: Pick<SealStatus, 'type' | 'migration'>): SetSeal {
+  if (migration)
+    throw new ReplicationError(
+      'seal_type',
+      `this cluster is to move from its seal of type ${type} to another one: finish the migration, or remove migrate_seal_from and restart`,
+    );
+  return type === 'shamir' ? 'shared' : 'own';
+}
+
+/** Checks that a cluster can follow a primary whose set has this seal. @throws ReplicationError `seal_type` */
+function requireSealOf(set: SetSeal, status: Pick<SealStatus, 'type' | 'migration'>): void {
+  if (setSealFor(status) === set) return;
+  const primary = set === 'shared' ? 'a shamir seal' : 'a seal that needs no shares';
+  throw new ReplicationError(
+    'seal_type',
+    `the primary has ${primary}, and this cluster has a seal of type ${status.type}: ` +
+      'use shamir on both clusters, or on both clusters any of the types that need no shares (static, transit, pkcs11, awskms, ' +
+      'azurekeyvault, gcpckms)',
+  );
+}
