@@ -1,4 +1,4 @@
-import { randomBytes, X509Certificate } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Barrier } from '@transitd/barrier';
 import { oneAtATime } from '@transitd/event-loop';
 import { freshForIntervals } from '@transitd/health';
@@ -6,9 +6,9 @@ import { LogLimit, reasonOf, systemClock } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
 import type { MemberLevels } from './maintenance/raise-decision.ts';
+import { isRenewalDue } from './maintenance/renewal.ts';
 import { authorityOf } from './maintenance/signing-authority.ts';
 import { makeRequest, readAuthority, signRequest } from './membership/authority.ts';
-import { renewalDue } from './membership/certificate.ts';
 import type { NodeIdentity } from './membership/identity.ts';
 import { initialLevels } from './membership/member-levels.ts';
 import type { Member } from './membership/membership.ts';
@@ -175,7 +175,7 @@ export class RegisteredPeers implements Peers {
     if (!role.isUnsealed) return this.#leave();
     const { identity: present } = this.membershipList;
     const authority = role.isActive ? await authorityOf(barrier.store, this.#clusterId) : await readAuthority(barrier.store);
-    if (authority === undefined || (present?.authority === authority.certificate && !isRenewalDue(present))) return;
+    if (authority === undefined || (present && !isRenewalDue(present, authority.certificate, Date.now()))) return;
     const { node_id, cluster_addr = '' } = config;
     const namesake = this.membershipList.namesakeOf({ id: this.#nodeId, name: node_id, clusterAddress: cluster_addr }, authority);
     // The active node registers nevertheless: without it, the others could not forward.
@@ -228,5 +228,3 @@ export class RegisteredPeers implements Peers {
 
 /** No messages of Raft here, and a node has another id after each start. */
 const noRaft: RaftStreams = { accept: (socket) => socket.terminate(), judge: () => 'in order' };
-
-const isRenewalDue = ({ certificate }: NodeIdentity): boolean => renewalDue(new X509Certificate(certificate), Date.now());

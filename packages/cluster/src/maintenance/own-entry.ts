@@ -3,14 +3,14 @@ import { sharedRun } from '@transitd/event-loop';
 import type { NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
 import { makeRequest } from '../membership/authority.ts';
-import { fingerprintOf, renewalDue } from '../membership/certificate.ts';
+import { fingerprintOf } from '../membership/certificate.ts';
 import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificateShown } from '../membership/membership.ts';
 import type { MembershipList } from '../membership/membership-list.ts';
 import type { ClusterHost } from '../ports/cluster-host.ts';
 import { changed, listCertificate, withMember } from './member-entries.ts';
-import { type IdentityUser, isOfFormerAuthority } from './renewal.ts';
+import { type IdentityUser, isRenewalDue } from './renewal.ts';
 import { certifyNode, type SigningAuthority } from './signing-authority.ts';
 
 interface OwnEntryOptions {
@@ -43,10 +43,7 @@ export class OwnEntry {
     const { host, nodeId, changes, membershipList } = this.#options;
     const { config, api, log } = host;
     const { identity, committedAuthority } = membershipList;
-    const isDue =
-      identity === undefined ||
-      renewalDue(new X509Certificate(identity.certificate), Date.now()) ||
-      isOfFormerAuthority(identity, committedAuthority);
+    const isDue = identity === undefined || isRenewalDue(identity, committedAuthority, Date.now());
     const { certificate } = isDue ? await this.#certify(identity) : identity;
     const fingerprint = fingerprintOf(new X509Certificate(certificate));
     let namesake: NodeId = 0;

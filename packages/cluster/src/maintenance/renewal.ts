@@ -94,9 +94,9 @@ export async function renewIdentity(
   return { ...identity, key, certificate, authority: authority.toString() };
 }
 
-/** Whether a former authority signed this node's certificate. @param current - the signing authority, PEM */
-export const isOfFormerAuthority = ({ authority }: NodeIdentity, current: string | undefined): boolean =>
-  current !== undefined && !isSameAuthority(authority, current);
+/** Whether half of a certificate's validity has passed, or a former authority signed it. @param current - the signing authority, PEM */
+export const isRenewalDue = ({ certificate, authority }: NodeIdentity, current: string | undefined, nowMs: number): boolean =>
+  renewalDue(new X509Certificate(certificate), nowMs) || (current !== undefined && !isSameAuthority(authority, current));
 
 /** Puts a new identity of this node in force. */
 export interface IdentityUser {
@@ -146,9 +146,8 @@ export class Renewal {
     const [{ identity }, present, nowMs] = [membershipList, leader.present, clock.utcMs()];
     if (identity === undefined || present === undefined) return false;
     const signing = membershipList.committedAuthority;
-    const isDue = renewalDue(new X509Certificate(identity.certificate), nowMs) || isOfFormerAuthority(identity, signing);
     const isTooSoon = this.#tried.authority === signing && Math.abs(nowMs - this.#tried.ms) < retryMs;
-    if (!isDue || isTooSoon) return false;
+    if (!isRenewalDue(identity, signing, nowMs) || isTooSoon) return false;
     this.#tried = { ms: nowMs, authority: signing };
     const { authorities } = membershipList;
     try {
