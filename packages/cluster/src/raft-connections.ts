@@ -1,16 +1,26 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { LogIndex } from '@transitd/raft-core';
+import { freshForIntervals } from '@transitd/health';
+import { systemClock } from '@transitd/process';
+import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { StorageDamaged } from '@transitd/storage-fsm';
 import { Exclusion, overtakenFile, recordExclusion, removalFile, staleDataDirectory } from './membership/exclusion.ts';
 import { type NodeIdentity, readIdentity } from './membership/identity.ts';
 import { loadX509 } from './membership/load-x509.ts';
 import { MembershipList } from './membership/membership-list.ts';
+import { askByMessage, confirmWithinMs, PeerCalls } from './node-calls.ts';
+import { PeerLog } from './peer-log.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
+import { Pauses } from './ports/pauses.ts';
 import type { MembershipPorts, Storage } from './ports/storage-port.ts';
-import { RaftPeers } from './raft-peers.ts';
 import { lowDisksThatBlock } from './standbys/low-disks.ts';
+import { Standbys } from './standbys/standbys.ts';
 import type { ClusterHandler } from './transport/cluster-call.ts';
+import { ClusterClient } from './transport/cluster-client.ts';
+import type { Incarnation } from './transport/incarnations.ts';
+import { clusterListenAddress, localAddressFor } from './transport/listen-address.ts';
+import { WebSocketTransport } from './transport/raft-transport.ts';
 
 /** Deadline for the head of the response with a snapshot. The leader opens its state before it sends the head. */
 const snapshotHeadMs = 10_000;
@@ -120,5 +130,79 @@ export class RaftConnections {
   async close(): Promise<void> {
     this.#peers?.close();
     await this.#recorded;
+  }
+}
+
+/** The connections to the other members, for Raft messages and for calls. */
+class RaftPeers {
+  readonly transport: WebSocketTransport;
+  /** For the cluster's own calls. */
+  readonly client: ClusterClient;
+  /** Those that do not depend on Raft. */
+  readonly calls: PeerCalls;
+  readonly standbys: Standbys;
+  /** End when this node closes. */
+  readonly pauses = new Pauses();
+  readonly #host: ClusterHost;
+  readonly #membershipList: MembershipList;
+  #driver: Pick<Storage['driver'], 'confirm'> | undefined;
+
+  /** @param incarnation - the number of this incarnation, as stored at this start */
+  constructor(
+    host: ClusterHost,
+    membershipList: MembershipList,
+    {
+      self,
+      incarnation: number,
+      exclusion,
+    }: { readonly self: NodeId; readonly incarnation: number; readonly exclusion: Pick<Exclusion, 'exclude'> },
+  ) {
+    const { config, events } = host;
+    const { cluster_heartbeat_interval: intervalMs } = config;
+    this.#host = host;
+    this.#membershipList = membershipList;
+    const incarnation: Incarnation = { number, nonce: randomBytes(16).toString('hex') };
+    const local = { members: membershipList, incarnation, localAddress: localAddressFor(clusterListenAddress(config).host) };
+    this.transport = new WebSocketTransport({
+      ...local,
+      self,
+      observer: new PeerLog(host, membershipList, exclusion),
+    });
+    this.client = new ClusterClient(local);
+    this.calls = new PeerCalls(this.client);
+    this.standbys = new Standbys({
+      servesForMs: freshForIntervals * intervalMs,
+      clock: systemClock,
+      pauses: this.pauses,
+      confirm: (id, index) => this.#confirm(id, index, confirmWithinMs + intervalMs),
+    });
+    events.on('members', () => {
+      this.followMembers();
+      this.client.recheck();
+    });
+  }
+
+  /** From now on, asks nodes to confirm by messages on the Raft connections. */
+  useDriver(driver: Pick<Storage['driver'], 'confirm'>): void {
+    this.#driver = driver;
+  }
+
+  /** Connects to the present members. */
+  followMembers(): void {
+    // A node that reads the log from its beginning may find a former member whose address is now this node's own.
+    const own = this.#host.config.cluster_addr;
+    this.transport.members(this.#membershipList.knownMembers.filter(({ clusterAddress }) => clusterAddress !== own));
+  }
+
+  /** A node of release 0.1.0, and one without a connection now, is asked by a call. */
+  #confirm(id: NodeId, index: LogIndex, timeoutMs: number): Promise<LogIndex> {
+    if (this.#driver !== undefined && this.transport.carries('Confirm', id)) return askByMessage(this.#driver, id, index);
+    return this.calls.confirm(id, index, timeoutMs);
+  }
+
+  close(): void {
+    this.pauses.end();
+    this.client.close();
+    this.transport.close();
   }
 }
