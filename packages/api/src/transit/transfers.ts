@@ -1,4 +1,5 @@
 import { allows, type Principal, pathDenial, refusedByPolicy } from '@transitd/access';
+import { TimeSlice } from '@transitd/event-loop';
 import {
   base64,
   bool,
@@ -9,11 +10,12 @@ import {
   object,
   pathText,
   permissionDenied,
+  Rendered,
   string,
   text,
   writtenReply,
 } from '@transitd/http';
-import { exportFormats, isKeyName, type KeyExport, keyTypeNames, UseTally } from '@transitd/transit-engine';
+import { exportFormats, isKeyName, keyTypeNames, UseTally } from '@transitd/transit-engine';
 import { data, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
 import type { GuardedOperation, Params, Route } from '../operation/operation.ts';
@@ -107,8 +109,11 @@ const exportKey = keyOperation(
   async ({ transfers }, { values: { key_type: exportType, name, version, format }, params: { mount } }, { principal }) => {
     const exported = await transfers.exportKey(name, { exportType, version, format });
     try {
-      checkVersions(principal, `${mount}/export/${exportType}/${name}`, exported);
-      return dataReply(exportJson(exported), exported.warnings);
+      const path = `${mount}/export/${exportType}/${name}`;
+      const data = await exportedJson(principal, path, exported, ({ form, material: bytes }) =>
+        form === 'base64' ? toBase64(bytes) : Buffer.from(bytes).toString(),
+      );
+      return dataReply(data, exported.warnings);
     } finally {
       for (const each of exported.versions) each.material.fill(0);
     }
@@ -121,28 +126,47 @@ const otherVersion = (version: string): readonly string[] => {
   return number === undefined ? [] : [String(Number(number)), `v${Number(number)}`];
 };
 
-/** Refuses an export if the path of any exported version is denied, in any spelling (decision 87). */
-function checkVersions(
+/** Exported versions that become one piece of a long response. */
+const versionsPerPiece = 1000;
+
+/**
+ * Returns exported versions as JSON. Works in time slices: a key may have a hundred thousand versions, and each is checked against the
+ * policies.
+ * @param path - of the export without a version
+ * @param textOf - returns the exported text of a version, in ASCII
+ * @throws RequestError `permission_denied` if the path of any version is denied, in any spelling (decision 87)
+ */
+export async function exportedJson<V extends { readonly version: number }>(
   principal: Principal,
   path: string,
-  { versions, latestVersion }: { readonly versions: readonly { readonly version: number }[]; readonly latestVersion: number },
-): void {
-  for (const { version } of versions) {
+  { name, type, latestVersion, versions }: ExportedVersions<V>,
+  textOf: (version: V) => string,
+): Promise<Rendered> {
+  const pieces: string[] = [];
+  let members: string[] = [];
+  const slice = new TimeSlice();
+  for (const each of versions) {
+    if (slice.isOver) await slice.next();
+    const { version } = each;
     const spelled = version === latestVersion ? [version, `v${version}`, 'latest'] : [version, `v${version}`];
     const [denied] = spelled.flatMap((one) => pathDenial(principal, `${path}/${one}`) ?? []);
     if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
+    members.push(`"${version}":${JSON.stringify(textOf(each))}`);
+    if (members.length < versionsPerPiece) continue;
+    pieces.push(`${members.join()},`);
+    members = [];
   }
+  const last = members.length === 0 ? (pieces.pop() ?? '').slice(0, -1) : members.join();
+  const [begin, end] = [`{"name":${JSON.stringify(name)},"type":${JSON.stringify(type)},"keys":{`, `${last}}}`];
+  return new Rendered(pieces.length === 0 ? begin + end : [begin, ...pieces, end]);
 }
 
-/** Returns key material as JSON. */
-function exportJson({ name, type, versions }: KeyExport): object {
-  const keys = Object.fromEntries(
-    versions.map(({ version, form, material: bytes }) => [
-      version,
-      form === 'base64' ? toBase64(bytes) : Buffer.from(bytes).toString(),
-    ]),
-  );
-  return { name, type, keys };
+interface ExportedVersions<V> {
+  readonly name: string;
+  readonly type: string;
+  readonly latestVersion: number;
+  /** Ascending. */
+  readonly versions: readonly V[];
 }
 
 const byokExport = keyOperation(
@@ -160,10 +184,8 @@ const byokExport = keyOperation(
   ) => {
     const tally = new UseTally();
     const wrapped = await transfers.wrapForTransfer(source, { destination, version, hashFunction: hash }, tally);
-    checkVersions(principal, `${mount}/byok-export/${destination}/${source}`, wrapped);
-    const { name, type, versions, warnings } = wrapped;
-    const keys = Object.fromEntries(versions.map((each) => [each.version, each.wrapped]));
-    return { ...dataReply({ name, type, keys }, warnings), onSent: () => services.uses.count(mountId, destination, tally) };
+    const data = await exportedJson(principal, `${mount}/byok-export/${destination}/${source}`, wrapped, (each) => each.wrapped);
+    return { ...dataReply(data, wrapped.warnings), onSent: () => services.uses.count(mountId, destination, tally) };
   },
 );
 

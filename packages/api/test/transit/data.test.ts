@@ -10,7 +10,7 @@ import { expect } from 'chai';
 import { mounted } from '../../../node/test/mounts/mounted.ts';
 import { MountRoutes } from '../../src/operation/mount-routes.ts';
 import { transitDataRoutes } from '../../src/transit/data.ts';
-import { transitTransferRoutes } from '../../src/transit/transfers.ts';
+import { exportedJson, transitTransferRoutes } from '../../src/transit/transfers.ts';
 
 const fox = Buffer.from('the quick brown fox').toString('base64');
 
@@ -357,6 +357,41 @@ describe('a value that is denied by its path form', () => {
       expect(await refusal(exporting())).to.equal('permission_denied');
     });
   }
+
+  for (const count of [1, 999, 1000, 1001])
+    it(`is checked in the export of ${count} versions, which are in the response in their order`, async () => {
+      const { callerWith } = await setup();
+      const versions = Array.from({ length: count }, (_, at) => ({ version: at + 7 }));
+      const key = { name: 'k', type: 'hmac', latestVersion: count + 6, versions };
+      const exporting = async (denied: string) => {
+        const principal = await callerWith(`${granted}path "mnt/export/hmac-key/k/${denied}" { capabilities = ["deny"] }`);
+        const { json } = await exportedJson(principal, 'mnt/export/hmac-key/k', key, ({ version }) => `of ${version}`);
+        return JSON.parse(joined(json));
+      };
+      const keys = Object.fromEntries(versions.map(({ version }) => [version, `of ${version}`]));
+      expect(await exporting('6')).to.deep.equal({ name: 'k', type: 'hmac', keys });
+      expect(await refusal(exporting(`v${count + 6}`))).to.equal('permission_denied');
+      expect(await refusal(exporting('latest'))).to.equal('permission_denied');
+    });
+
+  it('is checked in the export of 20,000 versions while other work runs', async () => {
+    const { callerWith } = await setup();
+    const rules = Array.from({ length: 500 }, (_, n) => `path "mnt/export/+/k${n}/+" { capabilities = ["deny"] }`);
+    const principal = await callerWith(granted + rules.join('\n'));
+    const versions = Array.from({ length: 20_000 }, (_, at) => ({ version: at + 1 }));
+    let turns = 0;
+    const others = setInterval(() => {
+      turns += 1;
+    });
+    await exportedJson(
+      principal,
+      'mnt/export/hmac-key/k',
+      { name: 'k', type: 'hmac', latestVersion: 20_000, versions },
+      () => '',
+    );
+    clearInterval(others);
+    expect(turns).to.be.greaterThan(2);
+  });
 
   for (const [denied, version] of [
     ['2', undefined],
