@@ -61,6 +61,26 @@ describe('a denied value', () => {
     expect((await server.call('POST', 'transit/verify/k', verified, token)).at('data.valid')).to.equal(true);
   });
 
+  it('is refused as SHA-1 in a digest of ECDSA that is padded to the length of another hash', async function () {
+    this.timeout(processMs);
+    const server = await bench.start({ dataDir: bench.folder() });
+    await server.call('POST', 'transit/keys/k', { type: 'ecdsa-p256' });
+    const denial = ['sign', 'verify'].map((word) => `path "transit/${word}/k/sha1" { capabilities = ["deny"] }`).join(' ');
+    const token = await tokenWith(server, `path "transit/*" { capabilities = ["update"] } ${denial}`);
+    const sha1 = createHash('sha1').update('a document').digest();
+    const padded = Buffer.concat([Buffer.alloc(12), sha1]).toString('base64');
+    const bySha1 = { input: base64('a document'), hash_algorithm: 'sha1' };
+    const signature = (await server.call('POST', 'transit/sign/k', bySha1)).string('data.signature');
+    for (const [path, body] of [
+      ['sign/k', { input: padded, prehashed: true }],
+      ['sign/k/sha3-256', { input: padded, prehashed: true }],
+      ['sign/k', { batch_input: [{ input: padded }], prehashed: true }],
+      ['verify/k', { input: padded, prehashed: true, signature }],
+      ['verify/k', { batch_input: [{ input: padded, signature }], prehashed: true }],
+    ] as const)
+      expect((await server.call('POST', `transit/${path}`, body, token)).status, path).to.equal(400);
+  });
+
   it('is refused in batch items as in the body, and allowed parameters apply to items too', async function () {
     this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
