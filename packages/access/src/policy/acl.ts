@@ -160,14 +160,15 @@ export class Acl {
   /**
    * Returns the rule that denies the path when a name in it is compared case-insensitively, so that a rule written with capitals
    * matches too. The rule's path has the name in lower case.
-   * @param path - with the name in lower case
+   * @param path - with the name in lower case; with a trailing slash for a list of the names below it
    */
   nameDenial(path: string, place: NamePlace): MergedRule | undefined {
     if (!this.hasDenials) return undefined;
     // A name of several segments is the end of its path, so rules of any length are folded alike.
     const key = `${place.first}${place.count > 1 ? '+' : ''}`;
     if (!this.#caseFolded.has(key)) this.#caseFolded.set(key, this.#caseFoldedAt(place));
-    const rule = this.#caseFolded.get(key)?.ruleFor(path);
+    const folded = this.#caseFolded.get(key);
+    const rule = folded && ruleOn(folded, path);
     return rule?.deny === true ? rule : undefined;
   }
 
@@ -397,9 +398,12 @@ function missedBound({ wrappingTtlS: { min, max } }: Rule, ttlS: number): string
 const ruleOn = (acl: Acl, path: string): MergedRule | undefined =>
   path.endsWith('/') ? acl.listRuleFor(path.slice(0, -1)) : acl.ruleFor(path);
 
-/** Returns the rule that denies the path explicitly. A path without a rule is not denied explicitly. */
+/**
+ * Returns the rule that denies the path explicitly. A path without a rule is not denied explicitly.
+ * @param path - with a trailing slash for a list of the names below it
+ */
 export function explicitDenialOf(acl: Acl, path: string): Denial | undefined {
-  const rule = acl.hasDenials ? acl.ruleFor(path) : undefined;
+  const rule = acl.hasDenials ? ruleOn(acl, path) : undefined;
   return rule?.deny === true ? { constraint: 'deny', rule } : undefined;
 }
 

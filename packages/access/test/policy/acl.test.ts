@@ -112,6 +112,18 @@ describe('the rule that decides', () => {
 });
 
 describe('a denial', () => {
+  it('is explicit for a list by the rules for lists, and the question does not change what a list needs', () => {
+    for (const rules of [
+      { 'a/*': ['list'], 'a/b': ['deny'] },
+      { 'a/*': ['list'], 'a/b/': ['deny'] },
+    ]) {
+      const compiled = acl(rules);
+      expect(denies(compiled, 'a/b/')).to.equal(true);
+      expect(may(compiled, 'list', 'a/b')).to.equal(false);
+    }
+    expect(denies(acl({ 'a/b/': ['list'], 'a/b': ['deny'] }), 'a/b/')).to.equal(false);
+  });
+
   it('is explicit only if the deciding rule denies', () => {
     const compiled = acl({ 'sign/k*': ['update'], 'sign/k/sha1': ['deny'] });
     expect(denies(compiled, 'sign/k/sha1')).to.equal(true);
@@ -289,6 +301,7 @@ describe('a decision', () => {
       rules: rules('p/*', 'reads', 'writes'),
     });
     const rule = compiled.nameDenial('p/secrets', { first: 1, count: 1 });
+    expect(compiled.nameDenial('p/secrets/', { first: 1, count: 1 })).to.equal(rule);
     expect(refusedByPolicy({ constraint: 'deny', rule })).to.deep.equal({
       constraint: 'deny',
       rules: rules('p/secret*', 'denies'),

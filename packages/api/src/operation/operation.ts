@@ -146,7 +146,7 @@ export interface GuardedOperation extends Common {
   readonly sudo?: boolean;
   /**
    * Returns other paths of the same operation, made from the canonical parameters of this path, and the paths of single fields in the body.
-   * If a policy explicitly denies one of them, the request is refused (decision 87).
+   * If a policy explicitly denies one of them, the request is refused (decision 87). The path of a list ends with a slash.
    * @param body - absent if only the path is known
    */
   sameAs?(params: Params, body?: Body): readonly string[];

@@ -53,7 +53,7 @@ export function decide(
   place?: NamePlace,
 ): Call | Denial | Promise<Call | Denial> {
   if (principal.root || operation.anyRights === true) return withinPage(principal, call);
-  const denied = place && nameDenial(principal, call.path, place);
+  const denied = place && nameDenial(principal, call.verb === 'LIST' ? `${call.path}/` : call.path, place);
   if (denied !== undefined) return denied;
   const elsewhere = principal.acl.hasDenials ? equivalentDenial(principal, operation, call, place) : undefined;
   if (elsewhere !== undefined) return elsewhere;

@@ -25,6 +25,8 @@ const policyOperation = operationsOn(({ services }: Context) => services.policie
 /** Returns both paths of a policy; clients use either. */
 const atBothPaths = ({ name }: Params): readonly string[] => [`sys/policies/acl/${name}`, `sys/policy/${name}`];
 
+const bothLists = (): readonly string[] => ['sys/policies/acl/', 'sys/policy/'];
+
 const names = { name: canonicalPolicyName };
 
 const name = pathText('Policy name, case-insensitive');
@@ -82,13 +84,14 @@ async function listTwice(policies: Policies, { values }: TypedCall<typeof pageFi
 const listed = {
   about: 'List policy names',
   takes: pageFields,
+  sameAs: bothLists,
   answers: answers.topLevelData(object({ keys: list(string), policies: list(string) })),
 };
 
 const listAcl = policyOperation(
   'policy-list',
   'list',
-  { about: 'List policy names', takes: pageFields, answers: answers.names },
+  { about: 'List policy names', takes: pageFields, answers: answers.names, sameAs: bothLists },
   async (policies, { values }) => namesReply(await policies.list(), values),
 );
 

@@ -39,8 +39,11 @@ const keyStatus = barrierRead(
   },
 );
 
-const rotate = barrierChange('rotate', 'update', { about: 'Rotate the encryption key', answers: answers.written }, (barrier) =>
-  barrier.rotation.rotate(),
+const rotate = barrierChange(
+  'rotate',
+  'update',
+  { about: 'Rotate the encryption key', answers: answers.written, sameAs: () => ['sys/rotate', 'sys/rotate/keyring'] },
+  (barrier) => barrier.rotation.rotate(),
 );
 
 const rotationFields = {
@@ -210,15 +213,21 @@ const ofRecovery = (operation: GuardedOperation): GuardedOperation => ({
 /** The attempt is in the memory of the active node, so only that node can report it. */
 const ofAttempt = (operation: GuardedOperation): GuardedOperation => ({ ...operation, where: 'leader' });
 
-/** The rotation of the root key and its shares, below a path of its own. */
-const rekeyRoutes = (path: string, as: (operation: GuardedOperation) => GuardedOperation): readonly Route[] => [
-  { path: `${path}/init`, operations: { GET: as(ofAttempt(rekeyStatus)), POST: as(rekeyStart), DELETE: as(rekeyCancel) } },
-  { path: `${path}/update`, operations: { POST: as(rekeyUpdate) } },
-  {
-    path: `${path}/verify`,
-    operations: { GET: as(ofAttempt(verificationStatus)), POST: as(rekeyVerify), DELETE: as(verificationCancel) },
-  },
-];
+const rekeyPaths = { root: 'sys/rotate/root', recovery: 'sys/rotate/recovery', olderRecovery: 'sys/rekey-recovery-key' } as const;
+
+/** The rotation of the root key and its shares. There is one attempt at a time, which every path leads to. */
+const rekeyRoutes = (path: string, as: (operation: GuardedOperation) => GuardedOperation): readonly Route[] => {
+  const at = (step: string, operations: Route['operations']): Route => {
+    const sameAs = (): readonly string[] => Object.values(rekeyPaths).map((each) => `${each}/${step}`);
+    const withTwins = Object.entries(operations).map(([verb, operation]) => [verb, { ...operation, sameAs }]);
+    return { path: `${path}/${step}`, operations: Object.fromEntries(withTwins) };
+  };
+  return [
+    at('init', { GET: as(ofAttempt(rekeyStatus)), POST: as(rekeyStart), DELETE: as(rekeyCancel) }),
+    at('update', { POST: as(rekeyUpdate) }),
+    at('verify', { GET: as(ofAttempt(verificationStatus)), POST: as(rekeyVerify), DELETE: as(verificationCancel) }),
+  ];
+};
 
 /** Routes of the barrier's encryption key and of root key rotation. */
 export const rotateRoutes: readonly Route[] = [
@@ -226,7 +235,7 @@ export const rotateRoutes: readonly Route[] = [
   { path: 'sys/rotate', operations: { POST: rotate } },
   { path: 'sys/rotate/keyring', operations: { POST: rotate } },
   { path: 'sys/rotate/config', operations: { GET: readRotation, POST: writeRotation } },
-  ...rekeyRoutes('sys/rotate/root', (operation) => operation),
-  ...rekeyRoutes('sys/rotate/recovery', ofRecovery),
-  ...rekeyRoutes('sys/rekey-recovery-key', ofRecovery),
+  ...rekeyRoutes(rekeyPaths.root, (operation) => operation),
+  ...rekeyRoutes(rekeyPaths.recovery, ofRecovery),
+  ...rekeyRoutes(rekeyPaths.olderRecovery, ofRecovery),
 ];
