@@ -4,7 +4,6 @@ export type {
   KeySources,
   Kubernetes,
   KubernetesAnswer,
-  KubernetesRequest,
   LoginRecord,
   MethodServices,
   MethodType,
@@ -12,13 +11,12 @@ export type {
 } from './auth/auth-method.ts';
 export { equalizeReads, type Login } from './auth/login.ts';
 export { LoginRecords, loginPrefix, loginRecordsPrefix, type Stored } from './auth/login-records.ts';
-export type { Logins } from './auth/logins.ts';
 export { OutsideWaits } from './auth/outside-waits.ts';
 export { type AuthMount, displayNameOf, newAuthMount, splitsAsAuthPath, wordsBelow } from './mounts/auth-mount.ts';
 export type { StoredMount } from './mounts/auth-mounts.ts';
 export { type Denial, type NamePlace, refusedByPolicy } from './policy/acl.ts';
 export { type Capability, isCapability } from './policy/capability.ts';
-export type { Meaning, Parameters, ParameterValue } from './policy/parameter-values.ts';
+export type { Meaning, ParameterValue } from './policy/parameter-values.ts';
 export type { ParameterReading } from './policy/parameters.ts';
 export { canonicalPolicyName, Policies } from './policy/policies.ts';
 export { plainPolicyText, policyPermits } from './policy/policy-text.ts';
@@ -49,9 +47,9 @@ export { loginIdOf, newToken } from './tokens/token.ts';
 export { type TokenLimits, ttlOf } from './tokens/token-lifetime.ts';
 export { policyNames } from './tokens/token-policies.ts';
 export type { TokenRecord } from './tokens/token-record.ts';
-export { type Granted, type Issued, type TokenName, TokenRegistry, type TokenRegistryOptions } from './tokens/token-registry.ts';
+export { type Granted, type Issued, type TokenName, TokenRegistry } from './tokens/token-registry.ts';
 export type { TokenRequest } from './tokens/token-request.ts';
-export { isTokenRoleType, type TokenRole, type TokenRoleChange } from './tokens/token-role.ts';
+export { isTokenRoleType, type TokenRole } from './tokens/token-role.ts';
 export {
   changedSettings,
   isLoginTokenType,
@@ -59,13 +57,13 @@ export {
   type TokenSettings,
   type TokenSettingsChange,
 } from './tokens/token-settings.ts';
-export { Tokens, type TokensOptions } from './tokens/tokens.ts';
-export type { WrapInfo, Wrapped, Wrapping } from './tokens/wrapping.ts';
+export { Tokens } from './tokens/tokens.ts';
+export type { WrapInfo } from './tokens/wrapping.ts';
 export { checkCertificates } from './values/ca-certificates.ts';
 export { checkCidrs } from './values/cidr.ts';
 export { type ClockDispute, type ClockDisputes, noDisputes, type TimeSource } from './values/clock-dispute.ts';
 export { DisputedDates, earlierBy } from './values/disputed-dates.ts';
-export { AccessError, type AccessErrorCode, conflict, invalidRequest, RateLimited, refusedBy } from './values/errors.ts';
+export { AccessError, conflict, invalidRequest, RateLimited, refusedBy } from './values/errors.ts';
 export { type Changed, given } from './values/given.ts';
 export { starsMatch } from './values/glob.ts';
 export { changedInert, type InertSettings } from './values/inert-settings.ts';

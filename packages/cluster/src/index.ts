@@ -3,8 +3,7 @@
 export { Cluster } from './cluster.ts';
 export type { Peers } from './peers.ts';
 export { type ClusterHost, ForwardedRequests, type NodeRole, type ReportSource } from './ports/cluster-host.ts';
-export { type MemberEventKinds, MemberEvents } from './ports/member-events.ts';
-export { Pauses } from './ports/pauses.ts';
+export { MemberEvents } from './ports/member-events.ts';
 export { type ReadRole, readRoleOf } from './ports/read-role.ts';
 export type { Engine, MembershipPorts, OutsideEngine, Storage } from './ports/storage-port.ts';
 export { RaftConnections } from './raft-connections.ts';
@@ -14,9 +13,8 @@ export { clusterListenAddress } from './transport/listen-address.ts';
 
 export { authorityPath, type ClusterAuthority, makeRequest, readAuthority } from './membership/authority.ts';
 export { fingerprintOf } from './membership/certificate.ts';
-export { ConfigurationChanges } from './membership/configuration-changes.ts';
 export { overtakenFile, recordExclusion, removalFile } from './membership/exclusion.ts';
-export { type NodeIdentity, writeIdentity } from './membership/identity.ts';
+export { writeIdentity } from './membership/identity.ts';
 export { decodeMembership, encodeMembership } from './membership/membership.ts';
 export { replaceFile } from './membership/replace-file.ts';
 
@@ -31,13 +29,9 @@ export { ClusterError } from './refusals/cluster-error.ts';
 
 // Operation: changes of the members, autopilot, rotation of the authority.
 
-export { AuthorityRotation } from './maintenance/authority-rotation.ts';
-export { Autopilot } from './maintenance/autopilot.ts';
-export type { AutopilotSettings } from './maintenance/autopilot-settings.ts';
 export type { ServerState } from './maintenance/autopilot-state.ts';
 export { type ClusterLevels, FeatureLevelControl } from './maintenance/feature-level-control.ts';
 export { serverIdOf } from './maintenance/member-changes.ts';
-export { MemberOperations } from './maintenance/member-operations.ts';
 export { RaftLevels } from './maintenance/raft-levels.ts';
 
 // Disaster-recovery replication: the primary's cluster port, and the secondary's connection to it.
@@ -58,7 +52,8 @@ export { SecondaryDesk } from './replication/secondary-desk.ts';
 
 // A cluster whose consensus is elsewhere.
 
-export { type NodeRegistry, RegisteredPeers } from './registered-peers.ts';
+export type { NodeRegistry } from './registered/registered-nodes.ts';
+export { RegisteredPeers } from './registered-peers.ts';
 
 // Requests: forwarding to the active node, waiting for an index, and refusals.
 

@@ -18,9 +18,9 @@ import type { ClusterHost, NodeRole, ReportSource } from './ports/cluster-host.t
 import { Pauses } from './ports/pauses.ts';
 import type { Engine } from './ports/storage-port.ts';
 import { Confirmations } from './registered/confirmations.ts';
-import { type CommitSource, Freshness } from './registered/freshness.ts';
+import { Freshness } from './registered/freshness.ts';
 import { encodeNodeRecord } from './registered/node-record.ts';
-import { type NodeRecords, RegisteredNodes } from './registered/registered-nodes.ts';
+import { type NodeRegistry, RegisteredNodes } from './registered/registered-nodes.ts';
 import { FollowedLeader } from './standbys/followed-leader.ts';
 import type { Heartbeats } from './standbys/heartbeats.ts';
 import { reachedState } from './standbys/reached-state.ts';
@@ -28,17 +28,6 @@ import { ClusterClient } from './transport/cluster-client.ts';
 import { ClusterListener, type RaftStreams } from './transport/cluster-listener.ts';
 import { Forwarder } from './transport/forwarder.ts';
 import { clusterListenAddress, localAddressFor } from './transport/listen-address.ts';
-
-/** Where the nodes of a cluster make themselves known. Others may be able to write there. */
-export interface NodeRegistry extends CommitSource, NodeRecords {
-  /** Makes this node known by this record; undefined ends that. */
-  register(record: Uint8Array | undefined): void;
-  /**
-   * Until when every node that has applied the newest commit knows this node, by the monotonic clock; negative infinity if some do not know
-   * it.
-   */
-  readonly registeredUntilMs: number;
-}
 
 interface RegisteredPeersOptions {
   readonly host: ClusterHost;
@@ -70,7 +59,6 @@ export class RegisteredPeers implements Peers {
   readonly #client: ClusterClient;
   readonly #pauses = new Pauses();
   #isClosed = false;
-  /** The open cluster port. */
   #listener: ClusterListener | undefined;
   /** One change of the cluster port at a time. */
   readonly #exclusively = oneAtATime();

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { TokenRequest, TokenRoleChange } from '../../src/index.ts';
+import type { TokenRequest } from '../../src/index.ts';
+import type { TokenRoleChange } from '../../src/tokens/token-role.ts';
 import { hour, refusal, setup } from '../fixtures.ts';
 
 async function withRole(change: TokenRoleChange) {

@@ -2,10 +2,11 @@ import { systemClock } from '@transitd/process';
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { clockOf } from '../../../process/test/test-clock.ts';
-import { AccessError, allows, initialAccess, Policies, type TokenRecord, Tokens, type TokensOptions } from '../../src/index.ts';
+import { AccessError, allows, initialAccess, Policies, type TokenRecord, Tokens } from '../../src/index.ts';
 import { accessorIdOf, tokenIdOf } from '../../src/tokens/token.ts';
 import { tokenPath } from '../../src/tokens/token-paths.ts';
 import { tokenWrites } from '../../src/tokens/token-transactions.ts';
+import type { TokensOptions } from '../../src/tokens/tokens.ts';
 import { gatedStore } from '../gated-store.ts';
 import { tokenRecord } from '../token-record.ts';
 

@@ -1,15 +1,9 @@
 import type { NodeObserver } from '@transitd/process';
-import type { LogIndex } from '@transitd/raft-core';
 import type { ClusterHost } from '../ports/cluster-host.ts';
 import { Heartbeats } from '../standbys/heartbeats.ts';
+import type { NodeRegistry } from './registered-nodes.ts';
 
-/** Where the index of the newest commit of any node can be read. */
-export interface CommitSource {
-  /** For metrics. */
-  readonly name: string;
-  /** Reads the index of the newest commit of any node, linearizably. Any failure rejects. */
-  newestIndex(): Promise<LogIndex>;
-}
+type CommitSource = Pick<NodeRegistry, 'name' | 'newestIndex'>;
 
 /** Maximum number of questions without an answer. */
 const inFlightMax = 4;

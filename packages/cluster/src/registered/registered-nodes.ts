@@ -1,13 +1,27 @@
-import type { NodeId } from '@transitd/raft-core';
+import type { LogIndex, NodeId } from '@transitd/raft-core';
 import type { ClusterAuthority } from '../membership/authority.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
 import type { ListedNode, Member } from '../membership/membership.ts';
 import { readNodeRecord } from './node-record.ts';
 
-export interface NodeRecords {
+/** Where the nodes of a cluster make themselves known. Others may be able to write there. */
+export interface NodeRegistry {
+  /** For metrics. */
+  readonly name: string;
   /** The records of all known nodes, this one included, by their ids. A changed record is another object. */
   readonly nodes: ReadonlyMap<NodeId, Uint8Array>;
+  /**
+   * Until when every node that has applied the newest commit knows this node, by the monotonic clock; negative infinity if some do not know
+   * it.
+   */
+  readonly registeredUntilMs: number;
+  /** Makes this node known by this record; undefined ends that. */
+  register(record: Uint8Array | undefined): void;
+  /** Reads the index of the newest commit of any node, linearizably. Any failure rejects. */
+  newestIndex(): Promise<LogIndex>;
 }
+
+type NodeRecords = Pick<NodeRegistry, 'nodes'>;
 
 /** The nodes of a cluster that have made themselves known, as far as their records are authentic. */
 export class RegisteredNodes {

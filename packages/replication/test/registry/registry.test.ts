@@ -6,22 +6,20 @@ import fc from 'fast-check';
 import { until } from '../../../process/test/until.ts';
 import {
   credentialOf,
-  decodeRegistry,
   defaultActivationMs,
   emptyRegistry,
-  encodeRegistry,
   following,
   follows,
   localPrefixes,
   type Registry,
   ReplicationError,
-  registryPath,
   revoked,
   StoredRegistry,
-  secondariesMax,
   tokenIssued,
   tokenUsed,
 } from '../../src/index.ts';
+import { secondariesMax } from '../../src/registry/registry.ts';
+import { decodeRegistry, encodeRegistry, registryPath } from '../../src/registry/registry-record.ts';
 
 const hash = (digit: string): string => digit.repeat(64);
 const [token, otherToken, own, other, key, otherKey] = ['a', 'b', 'c', 'd', 'e', 'f'].map(hash) as [

@@ -2,18 +2,10 @@ import { clockRateError, outlasting, undetectedPauseMs } from '@transitd/raft-co
 import type { ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  Contacts,
-  fenceMsMax,
-  fenceMsMin,
-  fenceOf,
-  fenceWaitMs,
-  isSupersededBy,
-  mayAccept,
-  meetingOf,
-  type PromotionFacts,
-  promotionOf,
-} from '../../src/index.ts';
+import { fenceMsMax, fenceMsMin } from '../../src/index.ts';
+import { Contacts, fenceOf, fenceWaitMs, mayAccept } from '../../src/roles/fence.ts';
+import { isSupersededBy, meetingOf } from '../../src/roles/meeting.ts';
+import { type PromotionFacts, promotionOf } from '../../src/roles/promotion.ts';
 
 const [a, b] = ['0a'.repeat(16), '0b'.repeat(16)] as [string, string];
 const secondary: ReplicationState = {

@@ -1,6 +1,7 @@
 import type { ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { answerHello, claimOf } from '../../src/index.ts';
+import { claimOf } from '../../src/roles/meeting.ts';
+import { answerHello } from '../../src/sessions/answer-hello.ts';
 
 const [set, a, b, c] = ['01', '0a', '0b', '0c'].map((digits) => digits.repeat(16)) as [string, string, string, string];
 const successionKey = Buffer.alloc(32, 9);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LagMeter } from '../../src/index.ts';
+import { LagMeter } from '../../src/sessions/lag-meter.ts';
 
 describe('the lag of a secondary', () => {
   it('is the number of entries that it lacks and the age of the oldest one', () => {
