@@ -37,12 +37,9 @@ export class ConfigurationChanges {
     return this.#exclusively(() => this.#make(decide));
   }
 
-  /**
-   * Runs a task between two changes: none is made while it runs, and it sees the membership in force.
-   * @throws what the task throws
-   */
-  between<T>(task: (membership: Membership) => Promise<T>): Promise<T> {
-    return this.#exclusively(() => task(decodeMembership(this.#driver.consensus().conf.context)));
+  /** Runs a task between two changes: none is made while it runs. @throws what the task throws */
+  between<T>(task: () => Promise<T>): Promise<T> {
+    return this.#exclusively(task);
   }
 
   async #make(decide: Decision): Promise<MemberChange | undefined> {

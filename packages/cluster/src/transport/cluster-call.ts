@@ -15,9 +15,7 @@ interface ClusterCall {
 }
 
 /** A JSON document, or a stream of bytes. If a stream throws, the connection is closed, so that the caller sees that the end is missing. */
-export type ClusterAnswer =
-  | { readonly status: number; readonly json: unknown }
-  | { readonly headers?: Readonly<Record<string, string>>; readonly stream: AsyncIterable<Uint8Array> };
+export type ClusterAnswer = { readonly status: number; readonly json: unknown } | { readonly stream: AsyncIterable<Uint8Array> };
 
 /** Answers a call. Refusals that the API knows get the API's status; every other error is a fault of this node. */
 export type ClusterHandler = (call: ClusterCall) => Promise<ClusterAnswer>;

@@ -126,16 +126,11 @@ export class ClusterClient {
   async post(
     to: NodeId,
     path: string,
-    { json, ...rest }: { readonly json: unknown; readonly signal?: AbortSignal; readonly timeoutMs: number },
+    { json, timeoutMs }: { readonly json: unknown; readonly timeoutMs: number },
   ): Promise<{ readonly status: number; readonly json: unknown }> {
     const headers = { 'Content-Type': 'application/json' };
-    const { status, body } = await this.request(to, {
-      method: 'POST',
-      path,
-      headers,
-      body: Buffer.from(JSON.stringify(json)),
-      ...rest,
-    });
+    const sent = Buffer.from(JSON.stringify(json));
+    const { status, body } = await this.request(to, { method: 'POST', path, headers, body: sent, timeoutMs });
     try {
       const text = (await bytesOf(body, jsonBytesMax)).toString('utf8');
       return { status, json: text === '' ? undefined : JSON.parse(text) };
@@ -191,7 +186,6 @@ class Peer {
     this.#via = via;
   }
 
-  /** Returns the connections for a use. */
   agent(use: Use): PeerAgent {
     const agent = this.#agents.get(use) ?? new PeerAgent(this.member, this.#via, use);
     this.#agents.set(use, agent);

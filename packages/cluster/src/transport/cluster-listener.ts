@@ -13,7 +13,7 @@ import type { NodeIdentity } from '../membership/identity.ts';
 import type { ForwardedRequests } from '../ports/cluster-host.ts';
 import { sendFailure } from '../refusals/refusal-reply.ts';
 import { type Caller, type CallerChecks, Callers } from './callers.ts';
-import type { ClusterAnswer, ClusterHandler } from './cluster-call.ts';
+import type { ClusterHandler } from './cluster-call.ts';
 import { ConnectionEnding } from './connection-ending.ts';
 import { type GuestHandlers, GuestServer, noGuests } from './guest-server.ts';
 import { type Incarnation, type IncarnationVerdict, incarnationHeader, readIncarnation } from './incarnations.ts';
@@ -193,22 +193,18 @@ export class ClusterListener {
         caller.isUnsealed = true;
       };
       const answer = await handler({ from: caller.from, certificate: caller.certificate, channel, proved, body, query });
-      if ('stream' in answer) await this.#stream(res, caller, answer);
+      if ('stream' in answer) await this.#stream(res, caller, answer.stream);
       else sendReply(res, { status: answer.status, json: answer.json }, { head });
     } catch (error) {
       sendFailure(res, error, { head, onFault: this.#options.onFault });
     }
   }
 
-  async #stream(
-    res: ServerResponse,
-    { streams }: Caller,
-    { headers, stream }: Extract<ClusterAnswer, { stream: unknown }>,
-  ): Promise<void> {
+  async #stream(res: ServerResponse, { streams }: Caller, stream: AsyncIterable<Uint8Array>): Promise<void> {
     const cut = new AbortController();
     const one = { end: () => cut.abort() };
     streams.add(one);
-    res.writeHead(200, { 'Content-Type': 'application/octet-stream', ...headers });
+    res.writeHead(200, { 'Content-Type': 'application/octet-stream' });
     try {
       await pipeline(stream, res, { signal: cut.signal });
     } catch (error) {

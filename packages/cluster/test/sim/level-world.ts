@@ -77,9 +77,7 @@ class Term {
       },
       replica: { commit: ({ raise }: { readonly raise: number }) => this.#commit(world, raise) },
     } as never;
-    const between: Pick<ConfigurationChanges, 'between'> = {
-      between: async (task) => task(decodeMembership(world.context)),
-    };
+    const between: Pick<ConfigurationChanges, 'between'> = { between: (task) => task() };
     const report = (id: NodeId) => {
       const levels = announced(id);
       return levels && ({ levels } as never);

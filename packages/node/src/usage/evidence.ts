@@ -1,4 +1,4 @@
-import { type UseKind, useKinds, type VersionUse } from '@transitd/transit-engine';
+import { useKinds, type VersionUse } from '@transitd/transit-engine';
 import type { CurrentUsage } from './usage-collector.ts';
 
 /** Most versions that a refusal lists. */
@@ -27,7 +27,7 @@ export function useFault(
 }
 
 const countsOf = (use: VersionUse): string => {
-  const counts = useKinds.filter((kind) => use[kind] > 0).map((kind: UseKind) => `${use[kind]} ${kind}`);
+  const counts = useKinds.filter((kind) => use[kind] > 0).map((kind) => `${use[kind]} ${kind}`);
   return `(${counts.join(', ')}; last at ${timeText(use.lastMs)})`;
 };
 

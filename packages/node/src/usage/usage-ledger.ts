@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock, RecordClock } from '@transitd/process';
+import type { RecordClock } from '@transitd/process';
 import type { UseTally } from '@transitd/transit-engine';
 import { CountedUses, type KeyVersionUse, type UseCounter } from './counted-uses.ts';
 import { type UsageQuestion, type UsageReport, unknownProcess, usageQuestion } from './usage-wire.ts';
@@ -25,7 +25,7 @@ export class UsageLedger implements UseCounter {
   #askThreads: () => Promise<boolean> = () => Promise.resolve(true);
 
   /** @param follows - {@link endsAs} of the last process on the same data directory; empty if there was none */
-  constructor(clock: Pick<RecordClock, 'utcMs'> & Clock, follows = '') {
+  constructor(clock: Pick<RecordClock, 'utcMs'>, follows = '') {
     this.#clock = clock;
     this.#follows = follows;
     this.#named = follows;

@@ -29,7 +29,7 @@ class Cluster {
   /** @param asks - whether it lives until the active node has recorded that it counts */
   async start(node: TestNode, asks = true): Promise<void> {
     if (node.ledger !== undefined) return;
-    node.ledger = new UsageLedger({ utcMs: () => this.nowMs, nowMs: () => this.nowMs }, node.note);
+    node.ledger = new UsageLedger({ utcMs: () => this.nowMs }, node.note);
     node.note = unknownProcess;
     if (node.isMember && asks) await this.record();
   }
