@@ -67,7 +67,6 @@ export class RaftConnections {
     return new RaftConnections(host, identity, existsSync(join(host.directory, removalFile)));
   }
 
-  /** Whether this node was removed from the cluster. */
   get removed(): boolean {
     return this.#removed;
   }

@@ -35,7 +35,6 @@ export function isAlone(conf: ConfState, nodeId: NodeId): boolean {
   return others.length === 0 && conf.voters.length === 1;
 }
 
-/** The parts of a member on which its fitness depends. */
 interface LeadingMember {
   readonly engine: Storage;
   readonly barrier: Barrier;

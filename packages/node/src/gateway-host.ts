@@ -59,7 +59,6 @@ export const noGateways: MemberGateways = {
   closed: () => undefined,
 };
 
-/** The member whose records the gateways get. */
 interface Followed {
   readonly replica: Replica;
   readonly feed: ChangeFeed;

@@ -1,7 +1,6 @@
 import { type Clock, type Logger, LogLimit } from '@transitd/process';
 import type { DriverStatus, NodeId, Term } from '@transitd/raft-core';
 
-/** The members known to this node. */
 export interface MemberNames {
   member(id: NodeId): { readonly name: string } | undefined;
 }

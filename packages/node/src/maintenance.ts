@@ -13,7 +13,6 @@ const activeTasksIntervalMs = 10_000;
 /** Long, because generating a key takes a processor for seconds: a node that has just started has better uses for it. */
 const wrappingKeysIntervalMs = 60_000;
 
-/** The node that is maintained. */
 interface MaintainedNode {
   readonly phases: Pick<Phases, 'member'>;
   readonly joinAttempts: JoinAttempts;

@@ -11,7 +11,6 @@ export const removedText = 'this node was removed from its cluster: to let it jo
 
 type SealHost = Pick<NodeHost, 'log' | 'opened' | 'retention'>;
 
-/** The member whose seal it is. */
 interface SealedMember {
   readonly barrier: Barrier;
   readonly services: ServiceLoader;

@@ -19,14 +19,12 @@ import { type ClusterName, clusterNamed, healthNow, nodeStatus } from './status.
 import type { RaftEngine } from './storage/raft-engine.ts';
 import { UsageCollector } from './usage/usage-collector.ts';
 
-/** The node that becomes a member. */
 export interface MemberHost extends NodeHost {
   readonly gateways: MemberGateways;
   /** Aborted when the node stops; a member that is being opened then fails with `stopped`. */
   readonly stopping: AbortSignal;
 }
 
-/** The finished objects of a member. */
 export interface OpenedMember<E extends RaftEngine | EtcdEngine>
   extends Pick<
     BaseMember<E>,

@@ -55,7 +55,6 @@ export interface NodeOptions {
   readonly clocks?: () => ClockSample;
 }
 
-/** The result of an initialization. */
 interface Initialized extends InitialShares {
   readonly rootToken: string;
 }

@@ -46,7 +46,6 @@ const reachedWithinMs = 1000;
 
 type RespondingHost = Pick<NodeHost, 'config' | 'observer'>;
 
-/** The member that is to respond. */
 interface RespondingMember {
   readonly role: ServingRole;
   readonly engine: Engine;

@@ -100,7 +100,6 @@ export function activeStatus({
   };
 }
 
-/** Returns the id and the name of a cluster. */
 export const clusterNamed = (id: string): ClusterName => ({
   id,
   name: `transitd-${id.slice(0, 8)}`,

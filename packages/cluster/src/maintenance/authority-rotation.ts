@@ -37,7 +37,6 @@ interface AuthorityRotationOptions {
   readonly log: Logger;
 }
 
-/** The progress of a rotation. */
 interface RotationStatus {
   readonly phase: RotationPhase;
   /** Certificate (PEM) of the signing authority that the configuration names; undefined before the first rotation. */

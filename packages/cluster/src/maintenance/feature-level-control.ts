@@ -29,7 +29,6 @@ interface FeatureLevelStatus {
   readonly level: FeatureLevel;
   /** The highest level that all members support. */
   readonly highest: FeatureLevel;
-  /** The levels that this node supports. */
   readonly supported: LevelRange;
   readonly members: readonly MemberLevels[];
   /** Names of the members that do not support the next level; empty if no member supports it. */

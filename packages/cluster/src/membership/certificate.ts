@@ -1,7 +1,6 @@
 import { createHash, type X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
 
-/** The node that a certificate names. */
 export interface NodeName {
   readonly clusterId: string;
   readonly nodeId: NodeId;

@@ -86,6 +86,5 @@ export function sendFailure(
   if (!isClusterRefusal(error)) onFault(error);
 }
 
-/** Returns the reply to a refused call. */
 const clusterRefusalReply = (error: ClusterRefusal): Reply =>
   refusalReply(clusterRefusalStatuses[error.code], refusalText(error));

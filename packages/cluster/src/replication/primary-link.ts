@@ -48,7 +48,6 @@ export interface PrimaryLinkStatus {
   readonly stopped: StopReason | undefined;
 }
 
-/** How a connection or an attempt ended. */
 interface ConnectionEnd {
   readonly reason: string;
   /** The active node, according to the node that refused. */

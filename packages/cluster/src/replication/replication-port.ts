@@ -33,7 +33,6 @@ interface ReplicationPortOptions {
   readonly limits?: SessionLimits;
 }
 
-/** A secondary with an open connection. */
 interface ConnectedSecondary extends ReturnType<PrimarySession['status']> {
   readonly secondary: string;
 }

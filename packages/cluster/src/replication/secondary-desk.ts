@@ -38,7 +38,6 @@ export interface TokenRequest {
   readonly publicKey?: string | undefined;
 }
 
-/** The request of an activation. */
 export interface ActivationRequest {
   /** PKCS #10 in PEM. */
   readonly request: string;
@@ -46,7 +45,6 @@ export interface ActivationRequest {
   readonly cluster: string;
 }
 
-/** The answer to an activation. */
 export interface IssuedCertificate extends PrimaryNodes {
   /** PEM. */
   readonly certificate: string;

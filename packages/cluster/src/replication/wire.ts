@@ -21,7 +21,6 @@ interface SessionEnds {
   closed(): void;
 }
 
-/** Returns the wire of a WebSocket. */
 export const wireOf = (socket: WebSocket): Wire => ({
   // The bytes of every frame are wiped once they are sent: one of them is the primary's root key.
   send: (bytes) => socket.send(bytes, () => bytes.fill(0)),

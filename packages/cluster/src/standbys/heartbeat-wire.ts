@@ -27,7 +27,6 @@ export const heartbeatRequestSchema = z.object({
   differs: z.boolean(),
   version: z.string().max(64),
   hostname: z.string().max(255),
-  /** The feature levels that the sender supports. */
   levels: levelRange,
   /** Index of the newest signed membership list that the sender has. If the active node has a newer list, its answer contains that list. */
   listIndex: z.int().min(0),

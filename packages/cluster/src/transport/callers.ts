@@ -116,7 +116,6 @@ export class Callers {
     }
   }
 
-  /** Cuts all connections. */
   close(): void {
     for (const socket of [...this.#admitted.keys(), ...this.#guests.keys(), ...this.#handshakes.values()]) socket.destroy();
   }
@@ -191,7 +190,6 @@ export class Callers {
     return connections < connectionsPerNodeMax ? caller : refused('it has too many connections', from);
   }
 
-  /** Whether one more connection of an unlisted node is accepted. */
   #hasRoomForUnlisted(): boolean {
     if (this.#openCalls.length === 0) return false;
     let unlisted = 0;

@@ -37,7 +37,6 @@ const noHandler: Reply = { status: 404, errors: [] };
 /** Admits no guest. */
 export const noGuests: GuestHandlers = { standing: () => undefined, call: async () => undefined, stream: () => undefined };
 
-/** Answers the requests of guests on the cluster port. */
 export class GuestServer {
   readonly #handlers: GuestHandlers;
   readonly #onFault: (error: unknown) => void;

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import type { Config } from '@transitd/configuration';
 
-/** Returns where the cluster port listens. */
 export function clusterListenAddress({
   cluster_listen,
   cluster_addr = '',

@@ -12,7 +12,6 @@ interface WebSocketTarget {
   /** `host:port`. */
   readonly address: string;
   readonly path: string;
-  /** The subprotocols to offer. */
   readonly protocols: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   /** Maximum size of a frame of the other end. */

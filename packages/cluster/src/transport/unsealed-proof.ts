@@ -36,7 +36,6 @@ export interface UnsealedProofs {
 
 export interface UnsealedProofOptions {
   readonly proofs: UnsealedProofs;
-  /** The incarnation of this node. */
   readonly incarnation: Incarnation;
   readonly msMax: number;
 }

@@ -1,7 +1,6 @@
 import { uptime } from 'node:os';
 import type { ClockReading } from '@transitd/raft-core';
 
-/** Reads the monotonic and the wall clock. */
 export function readWallClock(): ClockReading {
   const beforeMs = performance.now();
   const wallMs = Date.now();

@@ -8,7 +8,6 @@ import type { NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
 import { newNodeId } from '../storage/data-directory.ts';
 
-/** A cluster to join. */
 export interface JoinTarget {
   /** API addresses of members. */
   readonly leaders: readonly string[];

@@ -5,7 +5,6 @@ import { z } from 'zod';
 /** A mounted engine: its path, and the id that prefixes its records. A mount can move, its records do not. */
 export type Mount = Readonly<z.output<typeof mountShape>>;
 
-/** A completed move. */
 export interface Move {
   readonly id: string;
   readonly from: string;

@@ -93,7 +93,6 @@ export interface MemberView {
   readonly report?: object;
 }
 
-/** The reports of all members. */
 export interface ClusterView {
   /** Name of the node that asked the others. */
   readonly asked: string;
@@ -111,7 +110,6 @@ interface ReportedMember {
   readonly usage: { record(): Promise<unknown> };
 }
 
-/** Makes this node's report on itself. */
 export class NodeReporter implements ReportSource {
   readonly #member: ReportedMember;
   readonly #host: ReportingHost;
@@ -198,7 +196,6 @@ export class NodeReporter implements ReportSource {
   }
 }
 
-/** The node of a member that reports. */
 export interface ReportingHost {
   readonly usage: { report(question: unknown): Promise<object> };
   readonly config: Config;

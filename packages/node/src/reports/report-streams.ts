@@ -17,7 +17,6 @@ export interface ReportStreamTimes {
   readonly stalledMs?: number;
 }
 
-/** Gives the newest reports of all members. */
 interface ViewSource {
   view(): Promise<ClusterView>;
 }

@@ -59,11 +59,9 @@ export interface SnapshotEngine {
   clearLeftovers(underWay: string | undefined): Promise<void>;
 }
 
-/** The member whose state is backed up and restored. */
 interface BackedUpMember {
   readonly engine: SnapshotEngine;
   readonly barrier: Barrier;
-  /** The data directory. */
   readonly directory: string;
   readonly log: Logger;
   readonly authority: AuthorityKeeper;
