@@ -83,21 +83,22 @@ export class PathForms {
   /**
    * Returns the principal's capabilities on a path. As for a request, they are decided on every form of the path. The result is sorted; it
    * can also be only `root` or only `deny`.
-   * @param requested - path below `/v1/`; leading slashes are ignored
+   * @param requested - path below `/v1/`, with a trailing slash for a list; leading slashes are ignored
    */
   capabilities(principal: Principal, requested: string): readonly string[] {
     const path = requested.replace(/^\/+/, '');
     const written = capabilitiesOf(principal, path);
-    const found = principal.root ? undefined : this.#find(path);
+    const [end, bare] = path.endsWith('/') ? ['/', path.slice(0, -1)] : ['', path];
+    const found = principal.root ? undefined : this.#find(bare);
     if (found === undefined) return written;
     const { route, segments, params } = found;
-    const canonical = canonicalPath(route, path, segments);
+    const canonical = canonicalPath(route, bare, segments) + end;
     const place = namePlaceOf(route, segments);
     if (place !== undefined && nameDenial(principal, canonical, place) !== undefined) return ['deny'];
     const both = canonical === path ? written : written.filter((name) => capabilitiesOf(principal, canonical).includes(name));
     const denied = new Set<string>();
-    for (const operation of Object.values(route.operations)) {
-      if (operation.access !== 'token' || equivalentDenial(principal, operation, { params }, place) === undefined) continue;
+    for (const operation of end === '' ? Object.values(route.operations) : [route.operations.LIST]) {
+      if (operation?.access !== 'token' || equivalentDenial(principal, operation, { params }, place) === undefined) continue;
       for (const name of operation.capability === 'update' ? ['create', 'update'] : [operation.capability ?? ''])
         denied.add(name);
     }

@@ -70,6 +70,11 @@ describe('an operation at several paths', () => {
         it(denied, async () => {
           const token = await tokenWith(denied);
           for (const line of lines) {
+            const [path = '', query] = line.slice(line.indexOf(' ') + 1).split('?');
+            const asked = { path: query === undefined ? path : `${path}/` };
+            const { capabilities } = (await at.ask('POST sys/capabilities-self', { token, body: asked })).body.data;
+            const needed = query === undefined ? (line.startsWith('GET') ? 'read' : 'update') : 'list';
+            expect(capabilities, asked.path).not.to.include(needed);
             const answer = await at.ask(line as Parameters<Served['ask']>[0], { token });
             expect(answer.status, line).to.equal(403);
           }
