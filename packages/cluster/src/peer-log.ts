@@ -10,16 +10,12 @@ import type { PeerObserver } from './transport/peer-link.ts';
 
 /** Logs what happens between this node and its peers, and reports the end of its membership and of its process. */
 export class PeerLog implements PeerObserver {
-  readonly #host: Pick<ClusterHost, 'config' | 'log' | 'events'>;
-  readonly #membershipList: Pick<MembershipList, 'member'>;
-  readonly #exclusion: Pick<Exclusion, 'exclude'>;
+  readonly #host: ClusterHost;
+  readonly #membershipList: MembershipList;
+  readonly #exclusion: Exclusion;
   readonly #logLimit: LogLimit;
 
-  constructor(
-    host: Pick<ClusterHost, 'config' | 'log' | 'events'>,
-    membershipList: Pick<MembershipList, 'member'>,
-    exclusion: Pick<Exclusion, 'exclude'>,
-  ) {
+  constructor(host: ClusterHost, membershipList: MembershipList, exclusion: Exclusion) {
     this.#host = host;
     this.#membershipList = membershipList;
     this.#exclusion = exclusion;

@@ -154,7 +154,7 @@ class RaftPeers {
       self,
       incarnation: number,
       exclusion,
-    }: { readonly self: NodeId; readonly incarnation: number; readonly exclusion: Pick<Exclusion, 'exclude'> },
+    }: { readonly self: NodeId; readonly incarnation: number; readonly exclusion: Exclusion },
   ) {
     const { config, events } = host;
     const { cluster_heartbeat_interval: intervalMs } = config;

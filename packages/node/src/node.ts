@@ -148,7 +148,9 @@ export class Node {
 
   /** @throws BarrierError `not_initialized` until this node is a member */
   requireMember(): Member {
-    return this.#phases.requireMember();
+    const { member } = this;
+    if (member === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
+    return member;
   }
 
   /** Whether this node may respond to a request, and from which state. */

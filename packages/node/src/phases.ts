@@ -1,4 +1,3 @@
-import { BarrierError } from '@transitd/barrier';
 import { StoreError } from '@transitd/storage-fsm';
 import { type EtcdMember, openEtcdMember } from './etcd-member.ts';
 import type { Joining } from './join/joining.ts';
@@ -33,13 +32,6 @@ export class Phases {
   /** Undefined until this node is a member. */
   get member(): Member | undefined {
     return this.#present.kind === 'member' ? this.#present.member : undefined;
-  }
-
-  /** @throws BarrierError `not_initialized` until this node is a member */
-  requireMember(): Member {
-    const { member } = this;
-    if (member === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
-    return member;
   }
 
   /** This node is joining a cluster; a former attempt ends. A member joins no other cluster. */

@@ -34,9 +34,6 @@ export interface Services extends Access {
 /** Returns the number of gateway threads of a started server, which has replaced `auto` by a number. */
 export const gatewayCount = ({ workers }: Pick<Config, 'workers'>): number => (workers === 'auto' ? 0 : workers);
 
-/** Returns the number of threads that serve requests: the main thread and its gateways. They share the memory for caches. */
-const servingThreads = (config: Pick<Config, 'workers'>): number => 1 + gatewayCount(config);
-
 interface ServiceOptions {
   readonly config: Config;
   readonly clock: RecordClock;
@@ -73,7 +70,8 @@ export async function loadServices(store: Store, options: ServiceOptions): Promi
     uses,
     onFailure,
   } = options;
-  divideThreadPool(servingThreads(config));
+  const threads = 1 + gatewayCount(config); // that serve requests, and share the memory for caches
+  divideThreadPool(threads);
   using opened = new DisposableStack();
   const managedKeys = opened.adopt(managedKeysOf(store, config.pkcs11_libraries), (keys) => keys.close());
   const mounts = opened.adopt(
@@ -83,7 +81,7 @@ export async function loadServices(store: Store, options: ServiceOptions): Promi
       managedKeysFor: (allowed) => managedKeys.forMount(allowed),
       clock,
       useObserver: tracer && tracedUse(tracer),
-      threads: servingThreads(config),
+      threads,
       ...(secondaries && { secondaries }),
       onFailure,
     }),
@@ -98,7 +96,7 @@ export async function loadServices(store: Store, options: ServiceOptions): Promi
       ...(sources && { sources }),
       ...(kubernetes && { kubernetes }),
       methods: authMethods,
-      threads: servingThreads(config),
+      threads,
     }),
     closeAccess,
   );

@@ -36,10 +36,10 @@ export async function recordExclusion(directory: string, name: string, facts: ob
 
 /** Ends the process of a node that cannot run on, and if its disk may lack acknowledged entries, excludes it from later starts. */
 export class Exclusion {
-  readonly #host: Pick<ClusterHost, 'directory' | 'log' | 'onFatal'>;
+  readonly #host: ClusterHost;
   #isStopping = false;
 
-  constructor(host: Pick<ClusterHost, 'directory' | 'log' | 'onFatal'>) {
+  constructor(host: ClusterHost) {
     this.#host = host;
   }
 

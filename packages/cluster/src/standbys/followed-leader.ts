@@ -4,10 +4,10 @@ import type { Heartbeats } from './heartbeats.ts';
 
 /** The leader that this node follows. */
 export class FollowedLeader {
-  readonly #engine: Pick<Engine, 'status'>;
-  readonly #heartbeats: Pick<Heartbeats, 'isSilent'>;
+  readonly #engine: Engine;
+  readonly #heartbeats: Heartbeats;
 
-  constructor(engine: Pick<Engine, 'status'>, heartbeats: Pick<Heartbeats, 'isSilent'>) {
+  constructor(engine: Engine, heartbeats: Heartbeats) {
     this.#engine = engine;
     this.#heartbeats = heartbeats;
   }
