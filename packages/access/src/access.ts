@@ -11,7 +11,7 @@ import { Wrapping } from './tokens/wrapping.ts';
 import { type ClockDisputes, noDisputes } from './values/clock-dispute.ts';
 import { DisputedDates } from './values/disputed-dates.ts';
 
-export interface AccessOptions {
+interface AccessOptions {
   /** The store of the records, in plaintext. */
   readonly store: Store;
   readonly clock: RecordClock;

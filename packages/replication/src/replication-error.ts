@@ -10,7 +10,7 @@ import { Refusal } from '@transitd/storage-fsm';
  * - `refused`: the state of this cluster does not allow it, or the primary refused it
  * - `operation_token`: the operation token is not valid, or is in use
  */
-export type ReplicationErrorCode =
+type ReplicationErrorCode =
   | 'expired'
   | 'key_missing'
   | 'malformed'

@@ -28,7 +28,7 @@ export interface KeySources {
 }
 
 /** A request to the API server of a Kubernetes cluster. */
-export interface KubernetesRequest {
+interface KubernetesRequest {
   /** CA certificates in PEM for the server; empty for the default ones. */
   readonly ca: string;
   /** Sent as the bearer token. */

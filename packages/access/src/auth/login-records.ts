@@ -16,7 +16,7 @@ export interface Stored<T> {
 }
 
 /** A change of a record, with additional conditions and writes for the same transaction. */
-export interface RecordChange<T> {
+interface RecordChange<T> {
   readonly value: T;
   readonly conditions?: readonly Condition[];
   readonly writes?: readonly Write[];

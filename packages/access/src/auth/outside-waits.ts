@@ -7,7 +7,7 @@ import { AccessError } from '../values/errors.ts';
 const [waitsMax, serverWaitsMax, callerWaitsMax] = [48, 16, 8];
 
 /** What a login waits for. */
-export interface OutsideWait {
+interface OutsideWait {
   /** Name of the server. */
   readonly server: string;
   /** Group of the caller's address. Absent if one answer of the server serves all callers. */

@@ -21,7 +21,7 @@ export interface StoredMount extends AuthMount {
 }
 
 /** Settings of an auth method that can be changed later. */
-export interface AuthTuning {
+interface AuthTuning {
   readonly description?: string | undefined;
   /** Seconds, like `maxTtlS`. */
   readonly defaultTtlS?: number | undefined;
@@ -32,7 +32,7 @@ export interface AuthTuning {
 }
 
 /** Settings of an auth method that never change. */
-export type FixedAuthSettings = Partial<Pick<AuthMount, 'local' | 'sealWrap' | 'externalEntropyAccess'>>;
+type FixedAuthSettings = Partial<Pick<AuthMount, 'local' | 'sealWrap' | 'externalEntropyAccess'>>;
 
 const attemptsMax = 5;
 const descriptionCharsMax = 1024;

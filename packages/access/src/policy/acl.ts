@@ -15,7 +15,7 @@ import {
 import type { PathRule, Policy, Rule } from './policy.ts';
 
 /** The rules of all policies of a token for one path or pattern, merged into one. */
-export interface MergedRule extends Rule {
+interface MergedRule extends Rule {
   /** The path or pattern, as policies write it. */
   readonly path: string;
   readonly of: readonly OwnRule[];
@@ -310,7 +310,7 @@ function merged(path: string, of: readonly OwnRule[]): MergedRule {
 const smallerBound = (one: number, other: number): number => (one === 0 || other === 0 ? one + other : Math.min(one, other));
 
 /** A request to decide about. */
-export interface AccessRequest {
+interface AccessRequest {
   readonly capability: Capability;
   /** With a trailing slash, or with the capability `list`, the request lists the names below the path. */
   readonly path: string;

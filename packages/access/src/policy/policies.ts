@@ -20,7 +20,7 @@ const nameBytesMax = 512;
  * Maximum number of rules in force in all policies of a token together: each rule may be tried for every requested path. A token with
  * more rules is refused, because ignoring some rules could ignore a denial.
  */
-export const rulesPerTokenMax = 10_000;
+const rulesPerTokenMax = 10_000;
 /** The same for the parameters that rules list, and their values, which are merged for each path: as many as one policy can have. */
 const valuesPerTokenMax = policyValuesMax;
 
@@ -54,7 +54,7 @@ export function policyName(name: string): string {
   return lower;
 }
 
-export const isPolicyName = (name: string): boolean =>
+const isPolicyName = (name: string): boolean =>
   Buffer.byteLength(name) <= nameBytesMax &&
   name.isWellFormed() &&
   !/\p{Cc}/u.test(name) &&

@@ -6,7 +6,7 @@ import type { ParsedPolicy } from './policy.ts';
 import { plainText, policySteps } from './policy-text.ts';
 
 /** The decision of one policy about one path. */
-export interface PathDecision {
+interface PathDecision {
   readonly path: string;
   readonly capabilities: readonly (Capability | 'deny')[];
   /** Path or pattern of the rule that decides; undefined if no rule matches, so that the policy grants nothing there. */

@@ -34,7 +34,7 @@ export interface Allowance {
   readonly resetS: number;
 }
 
-export interface QuotasOptions {
+interface QuotasOptions {
   readonly store: Store;
   readonly clock: Clock;
   /**

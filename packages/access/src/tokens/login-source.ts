@@ -7,7 +7,7 @@ import type { TokenRecord } from './token-record.ts';
 import { newTokenSettings, type TokenSettings } from './token-settings.ts';
 
 /** The present state of the user or role for which a login made a token. */
-export interface LoginSource {
+interface LoginSource {
   readonly settings: TokenSettings;
   /** Limits of the auth method; 0 means the limit of the node. */
   readonly mount: TokenLimits;

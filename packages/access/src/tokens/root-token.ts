@@ -7,7 +7,7 @@ import { tokenKeyPath } from './token-paths.ts';
 import type { TokenRecord } from './token-record.ts';
 import { tokenWrites } from './token-transactions.ts';
 
-export interface InitialAccess {
+interface InitialAccess {
   /** Returned to the operator once; only its keyed hash is stored. */
   readonly rootToken: string;
   /** Plaintext records for the first transaction. */

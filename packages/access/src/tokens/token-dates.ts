@@ -8,7 +8,7 @@ import { tokenPath } from './token-paths.ts';
 import { decodeTokenRecord, type TokenRecord } from './token-record.ts';
 import { rewriteTransaction } from './token-transactions.ts';
 
-export interface TokenDatesOptions {
+interface TokenDatesOptions {
   readonly store: Store;
   readonly disputedDates: DisputedDates;
   /** Locks by the token's id. */

@@ -100,7 +100,7 @@ export function decodeTokenRecord(stored: Uint8Array): TokenRecord {
 }
 
 /** The record that maps an accessor to its token. */
-export interface AccessorRecord {
+interface AccessorRecord {
   readonly accessor: string;
   /** Id of the token. */
   readonly token: string;

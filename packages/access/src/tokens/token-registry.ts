@@ -30,7 +30,7 @@ import {
 } from './token-transactions.ts';
 import type { Tokens } from './tokens.ts';
 
-export interface TokenRegistryOptions {
+interface TokenRegistryOptions {
   readonly store: Store;
   readonly tokens: Tokens;
   readonly policies: Policies;

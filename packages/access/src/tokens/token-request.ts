@@ -39,7 +39,7 @@ export interface Creator {
 }
 
 /** Inputs of a new record besides the request. `role` is the token role, if the request names one. */
-export interface TokenCreation {
+interface TokenCreation {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly accessor: string;

@@ -5,7 +5,7 @@ import { given } from '../values/given.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 
 /** Type of the tokens of a role. With `default-…` a request may name the other type. */
-export type TokenRoleType = 'default-service' | 'default-batch' | 'service' | 'batch';
+type TokenRoleType = 'default-service' | 'default-batch' | 'service' | 'batch';
 
 /** Settings and policy restrictions of the tokens that are created with a role. Empty lists restrict nothing; 0 sets nothing. */
 export interface TokenRole {

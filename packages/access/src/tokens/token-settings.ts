@@ -6,7 +6,7 @@ import { lifetimeOf } from './token-lifetime.ts';
 import { policyNames } from './token-policies.ts';
 
 /** `default` is a service token. */
-export type LoginTokenType = 'default' | 'service' | 'batch';
+type LoginTokenType = 'default' | 'service' | 'batch';
 
 /** Settings of a user or role for the tokens of its logins. Times are in seconds; 0 and empty values set nothing. */
 export interface TokenSettings {

@@ -20,7 +20,7 @@ export interface WrappedShare {
   readonly expiresMs: number;
 }
 
-export interface WrappedBytesOptions {
+interface WrappedBytesOptions {
   readonly store: Store;
   readonly clock: RecordClock;
   /** Reads the share of a stored response without reading its body. */

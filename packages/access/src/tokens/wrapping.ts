@@ -33,7 +33,7 @@ export interface WrapInfo extends Pick<Wrapped, 'path' | 'createdMs' | 'ttlS' | 
   readonly accessor: string;
 }
 
-export interface WrappingOptions {
+interface WrappingOptions {
   readonly store: Store;
   readonly tokens: Tokens;
   readonly dates: Pick<TokenDates, 'created' | 'dispute'>;

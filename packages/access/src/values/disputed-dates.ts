@@ -8,7 +8,7 @@ export interface Dates {
 }
 
 /** Dates that were written by the later of two clocks that disagreed, and the same dates by the earlier clock. */
-export interface Disputed {
+interface Disputed {
   readonly written: Dates;
   readonly byEarlier: Dates;
   /** Reads the record, and replaces its dates unless they are unchanged. Does nothing if the record no longer exists. */

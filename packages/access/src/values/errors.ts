@@ -13,7 +13,7 @@ import { Refusal, type RefusedBy } from '@transitd/storage-fsm';
  * - `review_unavailable`: the server that has to review the token of a login did not review it
  * - `too_many_conflicts`: every attempt conflicted with another write; nothing was changed
  */
-export type AccessErrorCode =
+type AccessErrorCode =
   | 'bad_token'
   | 'busy_logins'
   | 'claim_refused'

@@ -10,7 +10,7 @@ export interface Place {
   readonly type: string;
 }
 
-export interface DocumentOptions {
+interface DocumentOptions {
   readonly routes: readonly Route[];
   readonly version: string;
   /** Engine mounts and auth methods to include. */

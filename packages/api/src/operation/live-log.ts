@@ -2,10 +2,10 @@ import type { Readable } from 'node:stream';
 
 /** Levels of lines that can be followed, with the most detailed one first. */
 export const followedLevels = ['trace', 'debug', 'info', 'warn', 'error'] as const;
-export type FollowedLevel = (typeof followedLevels)[number];
+type FollowedLevel = (typeof followedLevels)[number];
 
 export const logFormats = ['standard', 'json'] as const;
-export type LogFormat = (typeof logFormats)[number];
+type LogFormat = (typeof logFormats)[number];
 
 export interface FollowOptions {
   /** Lines of lower levels are left out. The level may be lower than that of the node's own log. */

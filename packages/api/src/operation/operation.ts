@@ -193,7 +193,7 @@ type TypedOperation<O extends Common, S extends FieldSchema> = Omit<O, 'access' 
   OperationDescription<S>;
 
 /** An operation that uses nothing but `C`. */
-export type Guarded<C> = Omit<GuardedOperation, 'run' | 'inGateway'> & {
+type Guarded<C> = Omit<GuardedOperation, 'run' | 'inGateway'> & {
   readonly run: (context: C, call: Call) => Reply | Promise<Reply>;
 };
 

@@ -4,7 +4,7 @@ import { type Context, found, guarded, type OperationDescription, type Result, t
 import { namesReply, pageFields } from './pages.ts';
 
 /** A kind of record that callers read, list, write and delete by name. */
-export interface RecordKind<C, S extends FieldSchema> {
+interface RecordKind<C, S extends FieldSchema> {
   /** Name of the kind in descriptions, such as `role`. */
   readonly noun: string;
   /** Description of the name. */

@@ -27,7 +27,7 @@ export function callerAddress({ socket, headers }: IncomingMessage, trustedProxi
  * capitals, and without a canonical form limits and bound CIDR blocks would treat each form as a different caller. A string that is not an
  * address is returned unchanged.
  */
-export function oneForm(written: string): string {
+function oneForm(written: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(written)?.[1];
   const bare = bracketed ?? /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(written)?.[1] ?? written;
   if (isIPv4(bare)) return bare;

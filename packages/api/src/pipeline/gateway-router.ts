@@ -10,7 +10,7 @@ import { errorReply, isRefusal } from './refusals.ts';
 import { checkHead, verbOf } from './request-head.ts';
 import { isLookedUp, RouteLookup } from './route-lookup.ts';
 
-export interface GatewayRouterOptions extends GatewayPipelineOptions {
+interface GatewayRouterOptions extends GatewayPipelineOptions {
   readonly routes: readonly Route[];
   /** Returns the status that health reports, if this node is certainly the active one. @see GatewayServices.activeStatus */
   readonly activeStatus: () => NodeStatus | undefined;

@@ -29,7 +29,7 @@ export interface ForwardToActive {
 }
 
 /** The request made this node give up leadership. Nothing else was done, so the next leader has to answer. */
-export interface Transferred {
+interface Transferred {
   readonly kind: 'transferred';
   /** The term in which this node was the leader. */
   readonly term: Term;

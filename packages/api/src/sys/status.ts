@@ -53,7 +53,7 @@ const unavailableToClients = (node: Node): StoreError =>
   new StoreError('sealed', `${unavailable(node).message} (Vault is sealed)`);
 
 /** Returns metrics in the text exposition format, or as JSON if no format is requested. */
-export async function metricsReply(metrics: RenderedMetrics, format: string): Promise<Reply> {
+async function metricsReply(metrics: RenderedMetrics, format: string): Promise<Reply> {
   if (format === 'prometheus') {
     return {
       status: 200,

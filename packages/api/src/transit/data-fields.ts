@@ -21,7 +21,7 @@ import { type CamelCase, camelCase } from '../operation/kept-fields.ts';
  * A field of an operation on data. It is declared once: the fields of a request, those of an item of a batch, their values and their
  * warnings follow from it.
  */
-export interface DataField<Kind extends FieldKind = FieldKind> extends Field<Kind> {
+interface DataField<Kind extends FieldKind = FieldKind> extends Field<Kind> {
   /**
    * Where the field counts if there is a batch. Absent: in the request, for all items. `own`: in each item, not beside the batch.
    * `default`: in each item; the request has the value of the items that do not set it. `only`: the same as `own`, and a single request

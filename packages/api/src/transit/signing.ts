@@ -90,7 +90,7 @@ export interface Signed {
   readonly input?: string | undefined;
   readonly items?: readonly ({ readonly input: string | undefined } & Proofs)[];
 }
-export type Proofs = { readonly [Name in Kind]?: string | undefined };
+type Proofs = { readonly [Name in Kind]?: string | undefined };
 
 /**
  * Returns the hash in force. For HMACs `algorithm` counts, as in the request that created the HMAC. For signatures it counts, as in the

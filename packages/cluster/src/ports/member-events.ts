@@ -1,7 +1,7 @@
 import type { DriverStatus, LogIndex } from '@transitd/raft-core';
 
 /** The events in the life of a node as a member of a cluster. */
-export interface MemberEventKinds {
+interface MemberEventKinds {
   /** The services were loaded, loaded again from a restored state, or closed. */
   readonly services: { readonly isLoaded: boolean };
   /** The role, term, leader or readiness of this node has changed. */

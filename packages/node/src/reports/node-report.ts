@@ -40,7 +40,7 @@ export interface LeadershipChange {
 }
 
 /** The state of one node, as the node itself reports it. It contains no names of keys, tokens, policies or callers. */
-export interface NodeReport {
+interface NodeReport {
   readonly utc_ms: number;
   readonly uptime_s: number;
   readonly version: string;

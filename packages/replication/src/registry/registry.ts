@@ -35,7 +35,7 @@ export interface Registration {
   readonly activation?: UsedActivation;
 }
 
-export interface UsedActivation extends Omit<Activation, 'secondary'> {
+interface UsedActivation extends Omit<Activation, 'secondary'> {
   /** SHA-256 of the certified key (DER of SPKI), in lower-case hex. */
   readonly key: string;
   /** The certificate that was issued, PEM. */
@@ -43,11 +43,11 @@ export interface UsedActivation extends Omit<Activation, 'secondary'> {
 }
 
 /** The use of an activation token. */
-export interface TokenUse extends Omit<UsedActivation, 'expiresMs'>, Pick<Registration, 'cluster'> {
+interface TokenUse extends Omit<UsedActivation, 'expiresMs'>, Pick<Registration, 'cluster'> {
   readonly nowMs: number;
 }
 
-export interface EndedCertificate {
+interface EndedCertificate {
   readonly certificate: string;
   readonly why: EndReason;
 }

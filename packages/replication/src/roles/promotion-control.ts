@@ -40,7 +40,7 @@ export interface PromotableCluster<Report extends object> {
   delay(ms: number): Promise<void>;
 }
 
-export interface PromotionSettings {
+interface PromotionSettings {
   /** The primary counts as alive if it was heard within this time. */
   readonly recentMs: number;
   readonly clock: MonotonicClock;

@@ -37,7 +37,7 @@ const isLocalChange = ({ writes, replication: step }: Transaction, state: Replic
   step?.kind !== 'restore' && writes.every(({ path }) => isLocal(state, path));
 
 /** `off`: the set has no fence, or this cluster is not its primary. */
-export interface FenceStatus {
+interface FenceStatus {
   readonly state: 'off' | 'open' | 'closed';
   /** The secondary that has been silent longest. */
   readonly secondary?: string;

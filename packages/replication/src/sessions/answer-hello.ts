@@ -7,14 +7,14 @@ import type { Frame, HelloRefusal } from '../stream/frame.ts';
  * `resume`: the stream continues at the cursor. `resynchronize`: the secondary needs the whole state; `diverged` is true if it has entries
  * that this history does not contain.
  */
-export type HelloAnswer =
+type HelloAnswer =
   | { readonly kind: 'resume'; readonly from: Cursor }
   | { readonly kind: 'resynchronize'; readonly diverged: boolean }
   | { readonly kind: 'refuse'; readonly reason: HelloRefusal }
   | { readonly kind: 'superseded'; readonly by: EpochName };
 
 /** The facts of a primary's active node when a secondary says hello. */
-export interface HelloFacts {
+interface HelloFacts {
   readonly state: ReplicationState | undefined;
   /** The feature level of the primary. */
   readonly level: FeatureLevel;

@@ -11,7 +11,7 @@ import type { PrimaryCluster, SessionEnd, SessionLimits, Wire } from './session-
 import { stateFrames } from './state-frames.ts';
 import { StateTransfer } from './state-transfer.ts';
 
-export interface PrimarySessionParts {
+interface PrimarySessionParts {
   readonly secondary: string;
   readonly cluster: PrimaryCluster;
   /**

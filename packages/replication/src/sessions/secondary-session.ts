@@ -7,7 +7,7 @@ import { Follower, type FollowerAction } from './follower.ts';
 import { type Lag, LagMeter } from './lag-meter.ts';
 import type { Proposed, SecondaryCluster, SessionEnd, SessionLimits, Wire } from './session-ports.ts';
 
-export interface SecondarySessionParts {
+interface SecondarySessionParts {
   readonly cluster: SecondaryCluster;
   readonly wire: Wire;
   readonly limits: SessionLimits;

@@ -4,14 +4,14 @@ import type { Frame } from '../stream/frame.ts';
 import type { OutcomeHold, OutcomeLog } from '../stream/outcome-log.ts';
 
 /** Limits of one connection. A frame with several entries has about `frameBytes` at most. */
-export interface SenderLimits {
+interface SenderLimits {
   readonly frameBytes: number;
   /** Outcome frames that were sent and not acknowledged. */
   readonly framesMax: number;
 }
 
 /** The start of a stream. */
-export interface SenderStart {
+interface SenderStart {
   /** The position of the secondary, now or after it has received the whole state. */
   readonly from: LogIndex;
   readonly epoch: EpochName;

@@ -2,7 +2,7 @@ import type { MonotonicClock } from '../roles/fence.ts';
 import type { Frame } from '../stream/frame.ts';
 import type { SessionLimits, Wire } from './session-ports.ts';
 
-export interface StateTransferParts {
+interface StateTransferParts {
   readonly limits: Pick<SessionLimits, 'framesMax' | 'unsentBytesMax'>;
   readonly wire: Pick<Wire, 'unsentBytes'>;
   readonly clock: MonotonicClock;

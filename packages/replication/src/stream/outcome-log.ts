@@ -9,7 +9,7 @@ const outcomeBytes = 120;
 /** Maximum number of outcomes that are joined into one, which limits the time for it. */
 const entriesMax = 4096;
 
-export interface OutcomeLogLimits {
+interface OutcomeLogLimits {
   /** Approximate limit of the memory; the oldest outcomes are dropped above it. */
   readonly bytesMax: number;
   /** The limit while outcomes are held for a secondary that receives the whole state. Above this limit, held outcomes are dropped too. */

@@ -36,7 +36,7 @@ interface AllowedNames {
   readonly allowedOrganizationalUnits: readonly string[];
 }
 
-export interface CertRole extends AllowedNames {
+interface CertRole extends AllowedNames {
   /** PEM of one or more certificates: of clients, or of authorities. */
   readonly certificate: string;
   /** Their SHA-256, in hex. */
@@ -47,7 +47,7 @@ export interface CertRole extends AllowedNames {
   readonly token: TokenSettings;
 }
 
-export type CertRoleChange = Changed<Omit<CertRole, 'certificates' | 'token'>> & { readonly token: TokenSettingsChange };
+type CertRoleChange = Changed<Omit<CertRole, 'certificates' | 'token'>> & { readonly token: TokenSettingsChange };
 
 const newRole: CertRole = {
   certificate: '',

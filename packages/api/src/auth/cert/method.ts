@@ -28,7 +28,7 @@ const noOcsp = 'revocation is checked with client_crl_file of the listener';
 const noExtensions = 'only names are compared';
 
 /** Settings of a role that cannot be set. */
-export const unsupportedOfCertRole = {
+const unsupportedOfCertRole = {
   required_extensions: unsupportedField('strings', noExtensions),
   allowed_metadata_extensions: unsupportedField('strings', noExtensions),
   ocsp_enabled: unsupportedField('bool', noOcsp),

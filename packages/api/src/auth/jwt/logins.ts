@@ -35,7 +35,7 @@ import { claimRefused, forgedToken, JwtKeys } from './keys.ts';
 /** Required claims, each with its allowed values. */
 export type BoundClaims = Readonly<Record<string, readonly (string | number | boolean)[]>>;
 
-export interface JwtRole {
+interface JwtRole {
   /** Allowed audiences, at least one. */
   readonly audiences: readonly string[];
   /** Required subject; empty for any. */

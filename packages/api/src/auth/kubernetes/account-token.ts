@@ -18,7 +18,7 @@ export interface AccountClaims {
 }
 
 /** What the configuration and the role expect of the claims. */
-export interface ExpectedClaims {
+interface ExpectedClaims {
   /** One of the token's audiences; empty for any. */
   readonly audience: string;
   /** Empty for any. */
@@ -29,7 +29,7 @@ export interface ExpectedClaims {
 type Claims = Readonly<Record<string, unknown>>;
 
 /** A token whose form is that of a JWT with a supported algorithm. */
-export interface AccountToken {
+interface AccountToken {
   readonly jwt: string;
   readonly algorithm: string;
   readonly claims: Claims;

@@ -37,7 +37,7 @@ import {
 } from './account-token.ts';
 import { checkReview, notReviewed, permissionDenied, reviewOf, reviewUrl } from './token-review.ts';
 
-export interface KubernetesConfig {
+interface KubernetesConfig {
   /** A URL of the API server, or its host with or without a port. */
   readonly kubernetesHost: string;
   /** CA certificates in PEM for the API server; empty for those of the pod. */
@@ -52,7 +52,7 @@ export interface KubernetesConfig {
   readonly disableIssValidation: boolean;
 }
 
-export interface KubernetesRole {
+interface KubernetesRole {
   /** Patterns, of which one must match the name of the account. */
   readonly boundServiceAccountNames: readonly string[];
   readonly boundServiceAccountNamespaces: readonly string[];
@@ -62,8 +62,8 @@ export interface KubernetesRole {
   readonly token: TokenSettings;
 }
 
-export type KubernetesConfigChange = Changed<KubernetesConfig>;
-export type KubernetesRoleChange = Changed<Omit<KubernetesRole, 'token'>> & { readonly token: TokenSettingsChange };
+type KubernetesConfigChange = Changed<KubernetesConfig>;
+type KubernetesRoleChange = Changed<Omit<KubernetesRole, 'token'>> & { readonly token: TokenSettingsChange };
 
 const newConfig: KubernetesConfig = {
   kubernetesHost: '',
