@@ -479,7 +479,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a clock jump does not end a lease',
     file: 'raft-core/src/clock-jump.ts',
-    find: 'if (Math.abs(jumpMs) > toleranceMs) {',
+    find: 'if (backMs > 0 || Math.abs(jumpMs) > toleranceMs) {',
     replace: 'if (Math.abs(jumpMs) > 1e9) {',
     extra: true,
   },
