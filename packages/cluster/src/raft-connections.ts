@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshForIntervals } from '@transitd/health';
-import { systemClock } from '@transitd/process';
 import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { StorageDamaged } from '@transitd/storage-fsm';
 import { Exclusion, overtakenFile, recordExclusion, removalFile, staleDataDirectory } from './membership/exclusion.ts';
@@ -15,6 +14,7 @@ import type { ClusterHost } from './ports/cluster-host.ts';
 import { Pauses } from './ports/pauses.ts';
 import type { MembershipPorts, Storage } from './ports/storage-port.ts';
 import { lowDisksThatBlock } from './standbys/low-disks.ts';
+import { PermissionClock } from './standbys/permission-clock.ts';
 import { Standbys } from './standbys/standbys.ts';
 import type { ClusterHandler } from './transport/cluster-call.ts';
 import { ClusterClient } from './transport/cluster-client.ts';
@@ -171,7 +171,7 @@ class RaftPeers {
     this.calls = new PeerCalls(this.client);
     this.standbys = new Standbys({
       servesForMs: freshForIntervals * intervalMs,
-      clock: systemClock,
+      clock: new PermissionClock(events),
       pauses: this.pauses,
       confirm: (id, index) => this.#confirm(id, index, confirmWithinMs + intervalMs),
     });

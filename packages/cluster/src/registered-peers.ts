@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Barrier } from '@transitd/barrier';
 import { oneAtATime } from '@transitd/event-loop';
 import { freshForIntervals } from '@transitd/health';
-import { LogLimit, reasonOf, systemClock } from '@transitd/process';
+import { LogLimit, reasonOf } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import { supportedLevels } from '@transitd/storage-fsm';
 import type { MemberLevels } from './maintenance/raise-decision.ts';
@@ -23,6 +23,7 @@ import { encodeNodeRecord } from './registered/node-record.ts';
 import { type NodeRegistry, RegisteredNodes } from './registered/registered-nodes.ts';
 import { FollowedLeader } from './standbys/followed-leader.ts';
 import type { Heartbeats } from './standbys/heartbeats.ts';
+import { PermissionClock } from './standbys/permission-clock.ts';
 import { reachedState } from './standbys/reached-state.ts';
 import { ClusterClient } from './transport/cluster-client.ts';
 import { ClusterListener, type RaftStreams } from './transport/cluster-listener.ts';
@@ -82,7 +83,7 @@ export class RegisteredPeers implements Peers {
     this.calls = new PeerCalls(this.#client);
     const confirmations = new Confirmations({
       servesForMs: freshForIntervals * config.cluster_heartbeat_interval,
-      clock: systemClock,
+      clock: new PermissionClock(events),
       self: nodeId,
       nodes: this.membershipList,
       confirm: (id, index) => this.calls.confirm(id, index, 2 * confirmWithinMs),

@@ -1,11 +1,11 @@
-import type { Clock } from '@transitd/process';
-import { type LogIndex, type NodeId, outlasting } from '@transitd/raft-core';
+import type { LogIndex, NodeId } from '@transitd/raft-core';
 import type { Pauses } from '../ports/pauses.ts';
+import type { PermissionClock } from '../standbys/permission-clock.ts';
 
 interface ConfirmationsOptions {
   /** How long a node may serve a state after it has asked whether the state is the newest, by that node's clock. */
   readonly servesForMs: number;
-  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly clock: Pick<PermissionClock, 'nowMs' | 'endMs'>;
   /** This node. */
   readonly self: NodeId;
   /** All nodes that may serve from their own state. A node that is not named here serves nothing older than any commit so far. */
@@ -31,17 +31,17 @@ export class Confirmations {
 
   /** Resolves when no other node can serve a state from before `index`, which this node has applied. */
   async confirmed(index: LogIndex): Promise<void> {
-    const { clock, servesForMs } = this.#options;
-    const endMs = clock.nowMs() + outlasting(servesForMs);
-    await Promise.all(this.#others.map((id) => this.#confirmedBy(id, index, endMs)));
+    const beganMs = this.#options.clock.nowMs();
+    await Promise.all(this.#others.map((id) => this.#confirmedBy(id, index, beganMs)));
   }
 
-  async #confirmedBy(id: NodeId, index: LogIndex, endMs: number): Promise<void> {
-    const { clock, confirm, pauses } = this.#options;
-    while (clock.nowMs() <= endMs && this.#others.includes(id)) {
-      const applied = await Promise.race([confirm(id, index).catch(() => undefined), pauses.pause(endMs - clock.nowMs() + 1)]);
+  async #confirmedBy(id: NodeId, index: LogIndex, beganMs: number): Promise<void> {
+    const { clock, confirm, pauses, servesForMs } = this.#options;
+    const leftMs = (): number => clock.endMs(beganMs, servesForMs) - clock.nowMs();
+    while (leftMs() >= 0 && this.#others.includes(id)) {
+      const applied = await Promise.race([confirm(id, index).catch(() => undefined), pauses.pause(leftMs() + 1)]);
       if (typeof applied === 'number' && applied >= index) return;
-      await pauses.pause(Math.min(retryMs, endMs - clock.nowMs() + 1));
+      await pauses.pause(Math.min(retryMs, leftMs() + 1));
     }
   }
 

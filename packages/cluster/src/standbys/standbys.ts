@@ -1,7 +1,7 @@
-import type { Clock } from '@transitd/process';
-import { type LogIndex, type NodeId, outlasting, type Term } from '@transitd/raft-core';
+import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 import type { Pauses } from '../ports/pauses.ts';
 import type { HeartbeatRequest } from './heartbeat-wire.ts';
+import type { PermissionClock } from './permission-clock.ts';
 
 /** A node's report about itself in a heartbeat. */
 export interface StandbyReport extends Readonly<Omit<HeartbeatRequest, 'name' | 'intervalMs' | 'differs' | 'listIndex'>> {
@@ -12,7 +12,7 @@ export interface StandbyReport extends Readonly<Omit<HeartbeatRequest, 'name' | 
 export interface StandbysOptions {
   /** How long a node may serve after an answered heartbeat, by that node's clock. */
   readonly servesForMs: number;
-  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly clock: Pick<PermissionClock, 'nowMs' | 'endMs'>;
   readonly pauses: Pick<Pauses, 'pause'>;
   /** Asks a node to confirm that it has applied `index`; resolves with its applied index. Any failure rejects. */
   readonly confirm: (id: NodeId, index: LogIndex) => Promise<LogIndex>;
@@ -70,7 +70,7 @@ export class Standbys {
    */
   termBegins(others: () => readonly NodeId[], termBefore: Term): void {
     const followed = this.#followed;
-    const isOver = followed.sinceMs + this.#servesAtMostMs < this.#options.clock.nowMs();
+    const isOver = this.#endMs(followed.sinceMs) < this.#options.clock.nowMs();
     this.#formerLeader = isOver && termBefore <= followed.term ? followed.id : 0;
     this.#known.clear();
     this.#confirmedWithoutHeartbeat.clear();
@@ -102,7 +102,9 @@ export class Standbys {
 
   /** Resolves when a node's permission to serve has expired. Call this only after the node's heartbeats are no longer answered. */
   async servingEnded(id: NodeId): Promise<void> {
-    while (this.#mayServe(id)) await this.#options.pauses.pause(this.#servesUntilMs(id) - this.#options.clock.nowMs() + 1);
+    const { clock, pauses } = this.#options;
+    const leftMs = (): number => this.#endMs(this.#grantedMs(id)) - clock.nowMs();
+    while (leftMs() >= 0) await pauses.pause(leftMs() + 1);
   }
 
   /**
@@ -111,14 +113,14 @@ export class Standbys {
    */
   async #confirmedBy(id: NodeId, index: LogIndex): Promise<void> {
     const { clock, pauses } = this.#options;
-    const untilMs = this.#servesUntilMs(id);
-    while (clock.nowMs() <= untilMs && this.#appliedBy(id) < index) {
+    const grantedMs = this.#grantedMs(id);
+    while (clock.nowMs() <= this.#endMs(grantedMs) && this.#appliedBy(id) < index) {
       let confirming = this.#confirming.get(id);
       if (confirming === undefined) {
         confirming = this.#confirm(id).finally(() => this.#confirming.delete(id));
         this.#confirming.set(id, confirming);
       }
-      await Promise.race([confirming, pauses.pause(untilMs - clock.nowMs() + 1)]);
+      await Promise.race([confirming, pauses.pause(this.#endMs(grantedMs) - clock.nowMs() + 1)]);
     }
   }
 
@@ -136,16 +138,13 @@ export class Standbys {
     return Math.max(this.#known.get(id)?.appliedIndex ?? 0, this.#confirmedWithoutHeartbeat.get(id) ?? 0);
   }
 
-  #mayServe(id: NodeId): boolean {
-    return this.#options.clock.nowMs() <= this.#servesUntilMs(id);
+  /** Returns when this node or the former leader last let a node serve, at the latest; negative infinity if they did not. */
+  #grantedMs(id: NodeId): number {
+    const beforeTermMs = id === this.#formerLeader ? never : this.#termStartMs;
+    return Math.max(beforeTermMs, this.#known.get(id)?.servingMs ?? never);
   }
 
-  #servesUntilMs(id: NodeId): number {
-    const grantedBeforeTermMs = id === this.#formerLeader ? never : this.#termStartMs;
-    return Math.max(grantedBeforeTermMs, this.#known.get(id)?.servingMs ?? never) + this.#servesAtMostMs;
-  }
-
-  get #servesAtMostMs(): number {
-    return outlasting(this.#options.servesForMs);
+  #endMs(grantedMs: number): number {
+    return this.#options.clock.endMs(grantedMs, this.#options.servesForMs);
   }
 }

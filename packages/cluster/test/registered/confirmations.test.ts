@@ -1,13 +1,22 @@
 import { outlasting } from '@transitd/raft-core';
 import { expect } from 'chai';
+import { MemberEvents } from '../../src/ports/member-events.ts';
 import { Confirmations } from '../../src/registered/confirmations.ts';
+import { PermissionClock } from '../../src/standbys/permission-clock.ts';
 
 /** A clock that moves only while everything waits: then to the end of the shortest pause. */
 function clock() {
   let nowMs = 0;
+  const events = new MemberEvents();
+  const permissions = new PermissionClock(events, { nowMs: () => nowMs });
   const pauses: { readonly untilMs: number; readonly end: () => void }[] = [];
   return {
     nowMs: () => nowMs,
+    permissions,
+    jumps: (ms: number): void => {
+      nowMs += ms;
+      events.emit('clockJump', { ms });
+    },
     pauses: {
       pause: (ms: number) =>
         new Promise<void>((end) => {
@@ -33,7 +42,9 @@ function clock() {
 }
 
 const servesForMs = 2000;
-const waiting = (time: ReturnType<typeof clock>) => ({ clock: time, pauses: time.pauses, servesForMs, self: 1 });
+const waiting = (time: ReturnType<typeof clock>) => ({
+  ...{ clock: time.permissions, pauses: time.pauses, servesForMs, self: 1 },
+});
 const confirmationsOf = (
   time: ReturnType<typeof clock>,
   others: readonly number[],
@@ -70,6 +81,17 @@ describe('confirmations', () => {
       const confirmations = confirmationsOf(time, [2], confirm);
       expect(await time.until(confirmations.confirmed(7))).to.be.within(outlasting(servesForMs), outlasting(servesForMs) + 50);
     });
+
+  it("are waited for anew from a jump of this node's clock", async () => {
+    const time = clock();
+    let asked = 0;
+    const confirmations = confirmationsOf(time, [2], async () => {
+      asked += 1;
+      if (asked === 3) time.jumps(60_000);
+      return 6;
+    });
+    expect(await time.until(confirmations.confirmed(7))).to.be.at.least(60_000 + outlasting(servesForMs));
+  });
 
   it('are not needed from a node that is no longer registered', async () => {
     const time = clock();

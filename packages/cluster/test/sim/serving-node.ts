@@ -2,8 +2,10 @@ import { freshForIntervals } from '@transitd/health';
 import { type Grant, type LogIndex, membersOf, type NodeId } from '@transitd/raft-core';
 import type { Incarnation, Member } from '@transitd/raft-sim';
 import { confirmWithinMs } from '../../src/node-calls.ts';
+import { MemberEvents } from '../../src/ports/member-events.ts';
 import type { ReadRole, readRoleOf } from '../../src/ports/read-role.ts';
 import type { Heartbeats } from '../../src/standbys/heartbeats.ts';
+import { PermissionClock } from '../../src/standbys/permission-clock.ts';
 import type { StandbyReport, Standbys } from '../../src/standbys/standbys.ts';
 
 /** The decisions under test, or copies of them with a fault. */
@@ -55,7 +57,7 @@ export class ServingNode {
     this.#heartbeats = new decisions.Heartbeats(intervalMs, run.process.now());
     this.standbys = new decisions.Standbys({
       servesForMs: freshForIntervals * intervalMs,
-      clock: { nowMs: () => run.process.now() },
+      clock: new PermissionClock(new MemberEvents(), { nowMs: () => run.process.now() }),
       pauses: { pause: (ms) => this.#pause(ms) },
       confirm: (id, index) =>
         world.call(this, id, { timeoutMs: confirmWithinMs + intervalMs, answer: (node) => node.#confirm(index) }),

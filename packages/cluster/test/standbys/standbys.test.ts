@@ -2,6 +2,8 @@ import { freshForIntervals } from '@transitd/health';
 import { clockRateError, outlasting, undetectedPauseMs } from '@transitd/raft-core';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { MemberEvents } from '../../src/ports/member-events.ts';
+import { PermissionClock } from '../../src/standbys/permission-clock.ts';
 import { type StandbyReport, Standbys } from '../../src/standbys/standbys.ts';
 
 /** The shortest interval that the configuration allows. */
@@ -25,10 +27,11 @@ const report = (appliedIndex: number, serves = true): StandbyReport => ({
 /** A clock that advances only while the code waits, so that the tests take no time. */
 function setup(answer: (id: number, index: number, nowMs: number) => number | undefined, servesForMs = 2000) {
   const clock = { nowMs: 100_000 };
+  const events = new MemberEvents();
   const confirmed: [id: number, index: number][] = [];
   const standbys = new Standbys({
     servesForMs,
-    clock: { nowMs: () => clock.nowMs },
+    clock: new PermissionClock(events, { nowMs: () => clock.nowMs }),
     pauses: {
       pause: async (ms) => {
         await new Promise((resolve) => setImmediate(resolve));
@@ -42,7 +45,11 @@ function setup(answer: (id: number, index: number, nowMs: number) => number | un
       return applied;
     },
   });
-  return { standbys, clock, confirmed };
+  const jumps = (ms: number): void => {
+    clock.nowMs += ms;
+    events.emit('clockJump', { ms });
+  };
+  return { standbys, clock, jumps, confirmed };
 }
 
 describe('Standbys: a node that may still serve an older state', () => {
@@ -102,6 +109,22 @@ describe('Standbys: a node that may still serve an older state', () => {
         expect((clock.nowMs - began) / ownRate).to.be.greaterThan(servesForMs / standbyRate + undetectedPauseMs);
       }),
     );
+  });
+
+  it("is waited for anew from a jump of this node's clock, which may have skipped the time that is left", async () => {
+    const { standbys, clock, jumps, confirmed } = setup(() => {
+      if (confirmed.length === 1) jumps(60_000);
+      return undefined;
+    });
+    standbys.termBegins(() => [2], 7);
+    const began = clock.nowMs;
+    await standbys.confirmed(5);
+    expect(clock.nowMs - began).to.be.at.least(60_000 + waitMs);
+    standbys.heartbeatReceived(2, report(1));
+    jumps(60_000);
+    const jumpedMs = clock.nowMs;
+    await standbys.servingEnded(2);
+    expect(clock.nowMs - jumpedMs).to.be.at.least(waitMs);
   });
 
   it('does not extend the wait by sending heartbeats while it applies nothing', async () => {
@@ -179,6 +202,16 @@ describe('Standbys: a node that may still serve an older state', () => {
       else expect(clock.nowMs).to.equal(began);
     });
 
+  it('at the beginning of a term may be the former leader, when the clock of this node jumped while it led', async () => {
+    const { standbys, clock, jumps } = setup(() => undefined);
+    standbys.leaderFound(2, 6);
+    jumps(9000);
+    standbys.termBegins(() => [2], 6);
+    const began = clock.nowMs;
+    await standbys.confirmed(5);
+    expect(clock.nowMs - began).to.be.at.least(waitMs);
+  });
+
   it('is a former leader as soon as it has sent a heartbeat in this term', async () => {
     const { standbys, clock } = setup(() => undefined);
     standbys.leaderFound(2, 6);
@@ -198,7 +231,7 @@ describe('Standbys: a node that may still serve an older state', () => {
     const confirmed: number[] = [];
     const standbys = new Standbys({
       servesForMs: 2000,
-      clock: { nowMs: () => 0 },
+      clock: new PermissionClock(new MemberEvents(), { nowMs: () => 0 }),
       pauses: { pause: () => new Promise(() => undefined) },
       confirm: async (_id, index) => {
         confirmed.push(index);
