@@ -32,8 +32,6 @@ const [policyBytes, ruleBytes, setBytes] = [1024, 512, 1024 + decisionsBytesMax]
 /** A parsed policy with its approximate size in memory. */
 interface Parsed {
   readonly policy: Policy;
-  /** Number of parameters that its rules list, and of their values. */
-  readonly values: number;
   readonly bytes: number;
 }
 
@@ -154,7 +152,7 @@ export class Policies {
       rules += policy.length;
       if (rules > rulesPerTokenMax)
         throw new AccessError('too_many_rules', `the policies of this token have more than ${rulesPerTokenMax} rules together`);
-      values += parsed.values;
+      values += valuesIn(policy);
       if (values > valuesPerTokenMax)
         throw new AccessError(
           'too_many_rules',
@@ -238,7 +236,7 @@ export class Policies {
     const generation = this.#generation;
     const text = (await this.#text(name)) ?? '';
     const policy = await parseStored(text);
-    const parsed = { policy, values: valuesIn(policy), bytes: policyBytes + 2 * text.length + ruleBytes * policy.length };
+    const parsed = { policy, bytes: policyBytes + 2 * text.length + ruleBytes * policy.length };
     if (generation === this.#generation) this.#parsed.set(name, parsed, parsed.bytes);
     return parsed;
   }

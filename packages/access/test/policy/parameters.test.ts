@@ -323,6 +323,18 @@ describe('the parameters of a rule', () => {
         false,
       ],
       [
+        'a long value is not searched for many allowed ones',
+        `allowed_parameters = { context = [${listOf(500).replaceAll('"v', '"*v')}] }`,
+        { context: `v499${'A'.repeat(100_000)}` },
+        false,
+      ],
+      [
+        'the beginning of a long value is compared with many allowed ones',
+        `allowed_parameters = { context = [${listOf(500)}] }`,
+        { context: `v499${'A'.repeat(2 ** 21)}` },
+        true,
+      ],
+      [
         'one value is compared with many allowed ones',
         `allowed_parameters = { token_policies = [${listOf(50_000)}] }`,
         { token_policies: 'v49999' },

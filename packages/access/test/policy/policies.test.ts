@@ -134,6 +134,8 @@ describe('Policies', () => {
     await policies.write('b', rule('denied_parameters', 61_070));
     await policies.write('c', 'path "b" { capabilities = ["update"] required_parameters = ["x"] }');
     await policies.compile(['a', 'b']);
+    await policies.write('ended', rule('allowed_parameters', 70_000).replace('capabilities', 'expiration = 1 capabilities'));
+    await policies.compile(['a', 'b', 'ended']);
     expect(await refusal(policies.compile(['a', 'b', 'c']))).to.equal(
       'too_many_rules: the policies of this token list more than 131072 parameters and values together',
     );
