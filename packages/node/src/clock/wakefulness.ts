@@ -43,11 +43,12 @@ export class Wakefulness {
 
   /**
    * Records that a quorum confirmed the leadership of this node. The confirmation counts for the length of a lease from `requestedMs`, the
-   * time when it was requested.
+   * time when it was requested, which is later than now if the clock went back meanwhile.
    */
   confirmed(nowMs: number, requestedMs: number): void {
     this.#checkPause(nowMs);
-    if (nowMs - requestedMs < this.#limitMs && requestedMs > this.#pausedMs) this.#wake(nowMs);
+    const isRecent = requestedMs <= nowMs && nowMs - requestedMs < this.#limitMs;
+    if (isRecent && requestedMs > this.#pausedMs) this.#wake(nowMs);
   }
 
   #wake(nowMs: number): void {

@@ -46,6 +46,8 @@ describe('Wakefulness', () => {
     expect(process.isAwake(111, withoutLease)).to.equal(false);
     process.confirmed(112, 105);
     expect(process.isAwake(113, withoutLease)).to.equal(false);
+    process.confirmed(113, 114); // requested before the monotonic clock went back
+    expect(process.isAwake(113, withoutLease)).to.equal(false);
     process.confirmed(114, 111);
     expect(process.isAwake(115, withoutLease)).to.equal(true);
   });
