@@ -134,10 +134,10 @@ describe('a request in a gateway', () => {
     expect(passed).to.have.length(4);
   });
 
-  it('ends its connection as the third in a row that only the main thread serves, or as the sixteenth after one of its own', async () => {
+  it('ends its connection as the third in a row for the main thread, or as the sixteenth after one of its own or with TLS', async () => {
     await start();
     const { port } = gateway.address() as AddressInfo;
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    let agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ask = (path: string, sent: string): Promise<string> =>
       new Promise((resolve, reject) => {
         const headers = { 'X-Service-Token': node.rootToken, 'Content-Length': sent.length };
@@ -154,6 +154,10 @@ describe('a request in a gateway', () => {
     expect(await Promise.all(create(15))).to.deep.equal(Array(15).fill(kept));
     expect(await ask('encrypt/k', body)).to.equal('200 keep-alive');
     expect(await Promise.all(create(17))).to.deep.equal([...Array(15).fill(kept), close, kept]);
+    agent.destroy();
+    agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    gateway.on('connection', (socket) => Object.assign(socket, { encrypted: true })); // as sockets of TLS
+    expect(await Promise.all(create(16)), 'with TLS').to.deep.equal([...Array(15).fill(kept), close]);
     agent.destroy();
   });
 
