@@ -1,5 +1,5 @@
 import { integerOf, secondsOf } from '@transitd/process';
-import { globMatches } from '../values/glob.ts';
+import { globMatches, isSought } from '../values/glob.ts';
 
 /** A parameter value that a policy lists. */
 export type ParameterValue = string | number | boolean;
@@ -50,8 +50,8 @@ export class Comparisons {
 
   /** @see areAllowed */
   areAllowed(listed: readonly ParameterValue[], given: unknown, isSplit: boolean): boolean {
-    const size = isSplit || listed.some(isSought) ? sizeOf(given) : 1;
-    return this.#count(listed.length, size) && areAllowed(listed, given, isSplit);
+    const isWhole = isSplit || listed.some((each) => typeof each === 'string' && isSought(each));
+    return this.#count(listed.length, isWhole ? sizeOf(given) : 1) && areAllowed(listed, given, isSplit);
   }
 
   /** Returns false if the comparison would take too long. Each listed value, and each given one, also takes time by itself. */
@@ -60,10 +60,6 @@ export class Comparisons {
     return this.#left >= 0;
   }
 }
-
-/** Whether the whole of a long value is searched for the listed one. Other patterns look at one end of it, so large data costs nothing. */
-const isSought = (listed: ParameterValue): boolean =>
-  typeof listed === 'string' && listed.length > 1 && listed.startsWith('*') && listed.endsWith('*');
 
 /** Returns the most parts that a value may have, and its characters as further comparisons; infinite if it is not compared. */
 function sizeOf(given: unknown): number {

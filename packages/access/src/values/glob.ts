@@ -1,13 +1,14 @@
+/** Whether the whole text is searched for the pattern: the other ones look at one end of it, so a long text costs nothing. */
+export const isSought = (pattern: string): boolean => pattern.length > 1 && pattern.startsWith('*') && pattern.endsWith('*');
+
 /**
  * Returns whether the text matches. `*` at either end of the pattern matches any text; anywhere else it is an ordinary character.
  */
 export function globMatches(pattern: string, text: string): boolean {
   if (pattern === '*') return true;
-  const [front, back] = [pattern.startsWith('*'), pattern.length > 1 && pattern.endsWith('*')];
-  const core = pattern.slice(front ? 1 : 0, back ? -1 : undefined);
-  if (front && back) return text.includes(core);
-  if (front) return text.endsWith(core);
-  return back ? text.startsWith(core) : text === core;
+  if (isSought(pattern)) return text.includes(pattern.slice(1, -1));
+  if (pattern.startsWith('*')) return text.endsWith(pattern.slice(1));
+  return pattern.endsWith('*') ? text.startsWith(pattern.slice(0, -1)) : text === pattern;
 }
 
 /** Returns whether the text matches. Each `*`, anywhere in the pattern, matches any text. */

@@ -94,9 +94,9 @@ const isPlain = (headers: IncomingHttpHeaders): boolean => headersPassed.every((
 
 /**
  * Requests in a row after which a connection is closed. A client with a mix of requests rarely sends so many; one that begins with changes
- * probably goes on with them. A handshake of TLS costs more than to parse some requests twice.
+ * probably goes on with them, but a handshake of TLS costs more than to parse some requests twice.
  */
-const inARowMax = { first: 3, firstWithTls: 16, later: 16 } as const;
+const inARowMax = { first: 3, later: 16 } as const;
 
 /**
  * Closes connections to a gateway whose requests all run in the main thread, because each of them is parsed twice. The client connects
@@ -108,7 +108,7 @@ class PassedInARow {
 
   /** Call it before the request is passed. */
   passed({ socket }: IncomingMessage, res: ServerResponse): void {
-    const left = (this.#left.get(socket) ?? ('encrypted' in socket ? inARowMax.firstWithTls : inARowMax.first)) - 1;
+    const left = (this.#left.get(socket) ?? ('encrypted' in socket ? inARowMax.later : inARowMax.first)) - 1;
     this.#left.set(socket, left);
     if (left <= 0) res.shouldKeepAlive = false;
   }

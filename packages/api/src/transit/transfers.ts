@@ -147,17 +147,17 @@ export async function exportedJson<V extends { readonly version: number }>(
   const slice = new TimeSlice();
   for (const each of versions) {
     if (slice.isOver) await slice.next();
+    if (members.length === versionsPerPiece) {
+      pieces.push(`${members.join()},`);
+      members = [];
+    }
     const { version } = each;
     const spelled = version === latestVersion ? [version, `v${version}`, 'latest'] : [version, `v${version}`];
     const [denied] = spelled.flatMap((one) => pathDenial(principal, `${path}/${one}`) ?? []);
     if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
     members.push(`"${version}":${JSON.stringify(textOf(each))}`);
-    if (members.length < versionsPerPiece) continue;
-    pieces.push(`${members.join()},`);
-    members = [];
   }
-  const last = members.length === 0 ? (pieces.pop() ?? '').slice(0, -1) : members.join();
-  const [begin, end] = [`{"name":${JSON.stringify(name)},"type":${JSON.stringify(type)},"keys":{`, `${last}}}`];
+  const [begin, end] = [`{"name":${JSON.stringify(name)},"type":${JSON.stringify(type)},"keys":{`, `${members.join()}}}`];
   return new Rendered(pieces.length === 0 ? begin + end : [begin, ...pieces, end]);
 }
 

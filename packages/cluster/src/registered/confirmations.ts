@@ -5,7 +5,7 @@ import type { PermissionClock } from '../standbys/permission-clock.ts';
 interface ConfirmationsOptions {
   /** How long a node may serve a state after it has asked whether the state is the newest, by that node's clock. */
   readonly servesForMs: number;
-  readonly clock: Pick<PermissionClock, 'nowMs' | 'endMs'>;
+  readonly clock: Pick<PermissionClock, 'nowMs' | 'leftMs'>;
   /** This node. */
   readonly self: NodeId;
   /** All nodes that may serve from their own state. A node that is not named here serves nothing older than any commit so far. */
@@ -37,7 +37,7 @@ export class Confirmations {
 
   async #confirmedBy(id: NodeId, index: LogIndex, beganMs: number): Promise<void> {
     const { clock, confirm, pauses, servesForMs } = this.#options;
-    const leftMs = (): number => clock.endMs(beganMs, servesForMs) - clock.nowMs();
+    const leftMs = (): number => clock.leftMs(beganMs, servesForMs);
     while (leftMs() >= 0 && this.#others.includes(id)) {
       const applied = await Promise.race([confirm(id, index).catch(() => undefined), pauses.pause(leftMs() + 1)]);
       if (typeof applied === 'number' && applied >= index) return;

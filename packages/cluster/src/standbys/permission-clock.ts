@@ -22,11 +22,12 @@ export class PermissionClock {
   }
 
   /**
-   * Returns when a permission has certainly ended by any clock.
+   * Returns the time until a permission has certainly ended by any clock; negative once it has.
    * @param grantedMs - when it was granted at the latest; negative infinity for never
    * @param ms - how long it lasts by the other node's clock
    */
-  endMs(grantedMs: number, ms: number): number {
-    return grantedMs === Number.NEGATIVE_INFINITY ? grantedMs : Math.max(grantedMs, this.#jumpedMs) + outlasting(ms);
+  leftMs(grantedMs: number, ms: number): number {
+    if (grantedMs === Number.NEGATIVE_INFINITY) return grantedMs;
+    return Math.max(grantedMs, this.#jumpedMs) + outlasting(ms) - this.nowMs();
   }
 }

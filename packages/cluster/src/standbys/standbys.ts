@@ -12,7 +12,7 @@ export interface StandbyReport extends Readonly<Omit<HeartbeatRequest, 'name' | 
 export interface StandbysOptions {
   /** How long a node may serve after an answered heartbeat, by that node's clock. */
   readonly servesForMs: number;
-  readonly clock: Pick<PermissionClock, 'nowMs' | 'endMs'>;
+  readonly clock: Pick<PermissionClock, 'nowMs' | 'leftMs'>;
   readonly pauses: Pick<Pauses, 'pause'>;
   /** Asks a node to confirm that it has applied `index`; resolves with its applied index. Any failure rejects. */
   readonly confirm: (id: NodeId, index: LogIndex) => Promise<LogIndex>;
@@ -70,7 +70,7 @@ export class Standbys {
    */
   termBegins(others: () => readonly NodeId[], termBefore: Term): void {
     const followed = this.#followed;
-    const isOver = this.#endMs(followed.sinceMs) < this.#options.clock.nowMs();
+    const isOver = this.#leftMs(followed.sinceMs) < 0;
     this.#formerLeader = isOver && termBefore <= followed.term ? followed.id : 0;
     this.#known.clear();
     this.#confirmedWithoutHeartbeat.clear();
@@ -102,9 +102,8 @@ export class Standbys {
 
   /** Resolves when a node's permission to serve has expired. Call this only after the node's heartbeats are no longer answered. */
   async servingEnded(id: NodeId): Promise<void> {
-    const { clock, pauses } = this.#options;
-    const leftMs = (): number => this.#endMs(this.#grantedMs(id)) - clock.nowMs();
-    while (leftMs() >= 0) await pauses.pause(leftMs() + 1);
+    const leftMs = (): number => this.#leftMs(this.#grantedMs(id));
+    while (leftMs() >= 0) await this.#options.pauses.pause(leftMs() + 1);
   }
 
   /**
@@ -112,15 +111,14 @@ export class Standbys {
    * `index`, and a standby serves only once it has applied that.
    */
   async #confirmedBy(id: NodeId, index: LogIndex): Promise<void> {
-    const { clock, pauses } = this.#options;
     const grantedMs = this.#grantedMs(id);
-    while (clock.nowMs() <= this.#endMs(grantedMs) && this.#appliedBy(id) < index) {
+    while (this.#leftMs(grantedMs) >= 0 && this.#appliedBy(id) < index) {
       let confirming = this.#confirming.get(id);
       if (confirming === undefined) {
         confirming = this.#confirm(id).finally(() => this.#confirming.delete(id));
         this.#confirming.set(id, confirming);
       }
-      await Promise.race([confirming, pauses.pause(this.#endMs(grantedMs) - clock.nowMs() + 1)]);
+      await Promise.race([confirming, this.#options.pauses.pause(this.#leftMs(grantedMs) + 1)]);
     }
   }
 
@@ -144,7 +142,7 @@ export class Standbys {
     return Math.max(beforeTermMs, this.#known.get(id)?.servingMs ?? never);
   }
 
-  #endMs(grantedMs: number): number {
-    return this.#options.clock.endMs(grantedMs, this.#options.servesForMs);
+  #leftMs(grantedMs: number): number {
+    return this.#options.clock.leftMs(grantedMs, this.#options.servesForMs);
   }
 }
