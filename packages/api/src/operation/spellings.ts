@@ -20,8 +20,9 @@ export const urlSpellings = ofText(canonicalUrl);
 export const serverSpellings = ofText((server) =>
   canonicalUrl(server.includes('://') ? server : `https://${server}`)?.replace(/\/+$/, ''),
 );
-/** The path of a mount, with or without slashes around it. */
-export const mountPathSpellings = ofText((path) => path.replace(/^\/|\/$/g, ''));
+/** Returns the path of a mount, which may be written with slashes around it. */
+export const mountPath = (written: string): string => written.replace(/^\/|\/$/g, '');
+export const mountPathSpellings = ofText(mountPath);
 /** Policies may be sent in base64. */
 export const policySpellings = ofText(plainPolicyText);
 /** A PKCS#11 mechanism by name or number. */

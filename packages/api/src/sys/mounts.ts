@@ -24,6 +24,7 @@ import * as answers from '../operation/answers.ts';
 import { inertIn, inertOfMount, plugin_version, unsupportedOfMount } from '../operation/inert-fields.ts';
 import { membersIn, propertiesIn, sorted } from '../operation/kept-fields.ts';
 import { type Call, type Context, found, operationsOn, type Route } from '../operation/operation.ts';
+import { mountPath } from '../operation/spellings.ts';
 import {
   configMembers,
   inForce,
@@ -204,9 +205,11 @@ const remount = mountOperation(
     takes: { from: text('Current path of the mount', { required: true }), to: text('New path of the mount', { required: true }) },
     answers: answers.topLevelData(object({ migration_id: string })),
     sudo: true,
+    // It unmounts at one path, and mounts at another.
+    sameAs: (_params, { from, to } = {}) => [from, to].flatMap((path) => (path ? [prefix + mountPath(String(path))] : [])),
   },
   async ({ services }, { values }) => {
-    const [from, to] = [values.from, values.to].map((path) => (path ?? '').replace(/^\/|\/$/g, ''));
+    const [from, to] = [values.from, values.to].map((path = '') => mountPath(path));
     if (!from || !to) throw new RequestError('invalid_request', 'both "from" and "to" must be given');
     const id = await services.mounts.remount({ from, to });
     return topLevelDataReply({ migration_id: id });

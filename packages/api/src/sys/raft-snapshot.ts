@@ -25,10 +25,13 @@ const revived =
 const sealedNow =
   'the snapshot was made under another root key: every node is sealed until it is given the keys of that snapshot';
 
+const path = 'sys/storage/raft/snapshot';
+
 const restore = (name: string, { proved }: { readonly proved: boolean }): GuardedOperation => ({
   name,
   access: 'token',
   about: proved ? 'Restore a snapshot' : 'Restore a snapshot that was taken under another root key',
+  ...(!proved && { sameAs: () => [path] }), // it restores everything that the other one does
   body: binary,
   answers: answers.warned,
   capability: 'update',
@@ -45,8 +48,8 @@ const restore = (name: string, { proved }: { readonly proved: boolean }): Guarde
 /** Routes that take and restore snapshots, on every engine. Their paths are those that clients of Vault know. */
 export const raftSnapshotRoutes: readonly Route[] = [
   {
-    path: 'sys/storage/raft/snapshot',
+    path,
     operations: { GET: take, POST: restore('raft-snapshot-restore', { proved: true }) },
   },
-  { path: 'sys/storage/raft/snapshot-force', operations: { POST: restore('raft-snapshot-force', { proved: false }) } },
+  { path: `${path}-force`, operations: { POST: restore('raft-snapshot-force', { proved: false }) } },
 ];

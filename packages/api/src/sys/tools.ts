@@ -4,7 +4,7 @@ import { defaultHash, hashOf, random, randomBytesMax } from '@transitd/transit-e
 import * as answers from '../operation/answers.ts';
 import { type GatewayContext, guarded, inGateway, type Route } from '../operation/operation.ts';
 import { withoutEffect } from '../transit/data-fields.ts';
-import { hashFields, hashResult, randomFields, randomPath, randomResult } from '../transit/random-and-hash.ts';
+import { hashFields, hashResult, randomFields, randomPath, randomResult, sourcesUsed } from '../transit/random-and-hash.ts';
 
 /**
  * Refuses a value from the body, or a default, that a policy denies: by the path that contains the value, or as a parameter (decision 87).
@@ -40,8 +40,8 @@ const randomBytes = inGateway({
     const count = values.urlbytes ?? bytes;
     const at = 'sys/tools/random';
     refuseDenied(context, path, [
-      { forms: [`${at}/${source}`], names: ['source'], value: source },
-      { forms: [`${at}/${count}`, `${at}/${source}/${count}`], names: ['bytes', 'urlbytes'], value: count },
+      ...sourcesUsed(source).map((value) => ({ forms: [`${at}/${value}`, `${at}/${value}/${count}`], names: ['source'], value })),
+      { forms: [`${at}/${count}`], names: ['bytes', 'urlbytes'], value: count },
     ]);
     const result = await random({ source, format, bytes: count }, context.services.sealRandom);
     return dataReply({ random_bytes: result.randomBytes }, [

@@ -15,7 +15,7 @@ import {
 import { data, oneOrBatch } from '../operation/answers.ts';
 import type { Params, Route } from '../operation/operation.ts';
 import { itemFields } from './data-fields.ts';
-import { hashFields, hashResult, randomFields, randomPath, randomResult } from './random-and-hash.ts';
+import { hashFields, hashResult, randomFields, randomPath, randomResult, sourcesUsed } from './random-and-hash.ts';
 import { cmac, hmac, sign, verify } from './signing.ts';
 import { type DataRoute, dataOperation, type Members } from './transit-operation.ts';
 
@@ -183,9 +183,11 @@ const randomBytes = dataOperation({
   uses: ({ source = 'platform', urlbytes, bytes = 32 }) => {
     const count = urlbytes === undefined ? bytes : byteCount(urlbytes);
     return [
-      { form: source, parameter: { names: ['source'], value: source } },
+      ...sourcesUsed(source).flatMap((value) => [
+        { form: value, parameter: { names: ['source'], value } },
+        { form: `${value}/${count}` },
+      ]),
       { form: String(count), parameter: { names: ['bytes', 'urlbytes'], value: count } },
-      { form: `${source}/${count}` },
     ];
   },
   execute: (_engine, { source, urlbytes, bytes, format }, { sealRandom }) =>

@@ -20,6 +20,9 @@ export function randomPath({ source, urlbytes }: Params): Readonly<Record<string
   return randomSources.includes(source) ? { source } : { urlbytes: source };
 }
 
+/** Returns the sources whose denial refuses a request: `all` draws from the seal too. A denial of this machine's bytes alone does not. */
+export const sourcesUsed = (source: string): readonly string[] => (source === 'all' ? [source, 'seal'] : [source]);
+
 /** Fields of `hash` in a mount and in `sys/tools`. */
 export const hashFields = {
   urlalgorithm: text('Hash algorithm', { oneOf: hashNames, aliasOf: 'algorithm' }),

@@ -213,7 +213,7 @@ describe('the endpoints of access', () => {
 
   it('deny tools by the path that contains the value in use', async () => {
     const token = await tokenWith(
-      'path "sys/tools/*" { capabilities = ["update"] } path "sys/tools/hash/sha2-512" { capabilities = ["deny"] } path "sys/tools/random/16" { capabilities = ["deny"] }',
+      'path "sys/tools/*" { capabilities = ["update"] } path "sys/tools/hash/sha2-512" { capabilities = ["deny"] } path "sys/tools/random/16" { capabilities = ["deny"] } path "sys/tools/random/seal" { capabilities = ["deny"] }',
     );
     const status = async (line: string, body: object) => (await at.ask(line, { token, body })).status;
     expect([
@@ -223,6 +223,8 @@ describe('the endpoints of access', () => {
       await status('POST sys/tools/random/platform/16', {}),
       await status('POST sys/tools/random/017', {}),
       await status('POST sys/tools/random/8', {}),
-    ]).to.deep.equal([403, 200, 403, 403, 200, 200]);
+      await status('POST sys/tools/random/all', {}),
+      await status('POST sys/tools/random/8', { source: 'all' }),
+    ]).to.deep.equal([403, 200, 403, 403, 200, 200, 403, 403]);
   });
 });

@@ -60,6 +60,11 @@ describe('an operation at several paths', () => {
         ['POST sys/rotate', 'POST sys/rotate/keyring'],
       ],
       [rekey, rekey.map((path) => `GET ${path}`)],
+      [['sys/storage/raft/snapshot'], ['POST sys/storage/raft/snapshot-force']],
+      [
+        ['auth/ar/role/admin/secret-id'],
+        ['POST auth/ar/role/admin/custom-secret-id', 'POST auth/ar/role/ADMIN/custom-secret-id'],
+      ],
       // A denial covers every case of a name, in lists too.
       [
         ['auth/ar/role/Admin/secret-id', 'auth/ar/role/Admin/secret-id/', 'auth/ar/role/Admin/*'],
@@ -79,6 +84,20 @@ describe('an operation at several paths', () => {
             expect(answer.status, line).to.equal(403);
           }
         });
+
+    for (const body of [
+      { from: 'kept', to: 'elsewhere' },
+      { from: '/kept/', to: 'elsewhere' },
+      { from: 'elsewhere', to: 'kept/' },
+    ])
+      it(`sys/mounts/kept, for a move with ${JSON.stringify(body)}`, async () => {
+        const token = await tokenWith('sys/mounts/kept');
+        expect((await at.ask('POST sys/remount', { token, body })).status).to.equal(403);
+        const other = { from: 'other', to: 'elsewhere' };
+        expect((await at.ask('POST sys/remount', { token, body: other })).body.errors).to.deep.equal([
+          'No secret engine mount at other/',
+        ]);
+      });
 
     it('and not for another list', async () => {
       const token = await tokenWith('sys/policies/acl/tried');

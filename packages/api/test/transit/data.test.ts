@@ -315,6 +315,9 @@ describe('a value that is denied by its path form', () => {
     ['cmac/c/8', 'cmac/c', { batch_input: [{ input: fox }, { input: fox, mac_length: 8 }] }],
     ['random/platform', 'random/16', {}],
     ['random/seal', 'random', { source: 'seal' }],
+    ['random/seal', 'random/all', {}],
+    ['random/seal', 'random/8', { source: 'all' }],
+    ['random/seal/8', 'random/all/8', {}],
     ['random/platform/8', 'random', { bytes: '0x8' }],
   ] as const) {
     it(`is denied in ${target} with ${JSON.stringify(body)} as in ${denied}`, async () => {

@@ -195,7 +195,11 @@ export const approle: AuthMethod = {
       POST: methodOperation('secret-id', 'update', randomSecretId),
       LIST: methodOperation('secret-id-list', 'list', listSecretIds),
     },
-    'role/:name/custom-secret-id': { POST: methodOperation('secret-id', 'update', customSecretId) },
+    'role/:name/custom-secret-id': {
+      POST: methodOperation('secret-id', 'update', customSecretId, {
+        sameAs: ({ method, name }) => [`auth/${method}/role/${name}/secret-id`],
+      }),
+    },
     'role/:name/secret-id/lookup': lookUp('secret_id'),
     'role/:name/secret-id/destroy': destroy('secret_id'),
     'role/:name/secret-id-accessor/lookup': lookUp('secret_id_accessor'),
