@@ -11,8 +11,8 @@ import type { Services } from './services.ts';
 
 /** Roughly how many records one step of a sweep reads or deletes. */
 const sweepLimit = 500;
-/** Maximum number of records whose dates one round corrects; each is a log entry. */
-const correctionLimit = 5000;
+/** Maximum number of records whose dates one round corrects; each is a log entry. Also of those that a sweep of keys or logins deletes. */
+const changesLimit = 5000;
 /** Maximum number of keys of a mount that one round rotates, deletes, or deletes old versions of. */
 const keyLimit = 1000;
 
@@ -52,7 +52,9 @@ export async function runActiveTasks(
     if (unreadable > 0)
       log.warn({ unreadable }, 'some invalid tokens have a format that this version does not know and were not deleted');
   });
-  await attempt('delete the records of removed and expired logins', () => services.logins.sweep(sweepLimit));
+  await attempt('delete the records of removed and expired logins', () =>
+    deleteAll(role, () => services.logins.sweep(sweepLimit)),
+  );
   await attempt('rotate the barrier key', async () => {
     const { rotated } = await barrier.maintain();
     if (rotated) log.info('rotated the barrier key');
@@ -99,7 +101,9 @@ export async function runActiveTasks(
         warnOfFailed(mount, failed, 'could not delete keys whose scheduled deletion is due, such as this one');
       });
     }
-    await attemptHere('delete the records of deleted keys', () => engine.sweep(sweepLimit));
+    await attemptHere('delete the records of deleted keys', () =>
+      deleteAll(role, async () => (await engine.sweep(sweepLimit)).removed),
+    );
   }
   // Last, because there may be many, and no other task may wait for them.
   await attempt('correct the dates of tokens that were made while the clocks disagreed', async () => {
@@ -107,10 +111,23 @@ export async function runActiveTasks(
     await inSteps(role, async () => {
       const step = await services.disputedDates.correct(sweepLimit);
       corrected += step;
-      return step < sweepLimit || corrected >= correctionLimit;
+      return step < sweepLimit || corrected >= changesLimit;
     });
     if (corrected > 0)
       log.info({ corrected }, 'corrected the dates of tokens and secret ids that were made while a clock was ahead');
+  });
+}
+
+/**
+ * Runs the steps of a sweep that also reads what it keeps, until one deletes nothing. One step in a round would delete more slowly than
+ * callers can create what it has to delete.
+ */
+async function deleteAll(role: NodeRole, step: () => Promise<number>): Promise<void> {
+  let all = 0;
+  await inSteps(role, async () => {
+    const deleted = await step();
+    all += deleted;
+    return deleted === 0 || all >= changesLimit;
   });
 }
 

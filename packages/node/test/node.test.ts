@@ -134,6 +134,36 @@ describe('a node', () => {
     expect(corrections, 'corrections of one round, of any number').to.equal(5000);
   });
 
+  it('deletes the records of many deleted keys and logins in one round, however fast they are made', async () => {
+    const node = await open();
+    await node.initialize(one);
+    node.maintenance.stop(); // its own rounds would do the same
+    const engine = node.services?.mounts.engines.get('transit');
+    const { barrier } = node.member ?? {};
+    const logins = node.services?.logins;
+    if (engine === undefined || barrier === undefined || logins === undefined) throw new Error('not serving');
+    const names = Array.from({ length: 300 }, (_, i) => `k-${i}`);
+    await Promise.all(names.map((name) => engine.createKey(name, {})));
+    await Promise.all(names.map((name) => engine.configureKey(name, { deletionAllowed: true })));
+    await Promise.all(names.map((name) => engine.deleteKey(name)));
+    const value = Buffer.from('of an auth method that was disabled');
+    const writes = Array.from({ length: 1100 }, (_, i) => ({ path: `access/login/gone/secret/role/${i}`, value }));
+    await barrier.store.commit({ conditions: [], writes });
+    await node.maintenance.runActiveTasks();
+    expect(await logins.sweep(10_000), 'records of logins that were left').to.equal(0);
+    expect(await engine.sweep(10_000), 'versions that were left').to.include({ removed: 0 });
+    const deleted: number[] = [];
+    engine.sweep = async (limit) => {
+      deleted.push(limit);
+      return { removed: limit, finished: false };
+    };
+    await node.maintenance.runActiveTasks();
+    expect(
+      deleted.reduce((sum, each) => sum + each, 0),
+      'deleted in a round, of any number',
+    ).to.equal(5000);
+  });
+
   it('creates the wrapping key of every mount before a request for it, although one of them fails', async () => {
     const node = await open();
     await node.maintenance.createWrappingKeys(); // does nothing before the node is initialized
