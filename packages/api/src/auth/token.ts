@@ -25,6 +25,7 @@ import {
   type TypedCall,
 } from '../operation/operation.ts';
 import { namesReply, pageFields } from '../operation/pages.ts';
+import { tidyReply } from '../operation/tidy.ts';
 import { authJson, shownToken, tokenReply } from '../operation/token-json.ts';
 
 const tokenOperation = operationsOn((context: GatewayContext) => context);
@@ -210,24 +211,12 @@ const accessors = tokenOperation(
   async ({ services }, { values }) => namesReply(await services.registry.accessors(), values),
 );
 
-/** Limits of one call. The node's background maintenance deletes the rest. */
-const tidyPieces = 20;
-const tidyPiece = 500;
-
 /** Deletes the records of expired and revoked tokens. The node's maintenance does the same periodically. */
 const tidy = tokenOperation(
   'token-tidy',
   'update',
   { about: 'Delete the records of expired and revoked tokens', answers: answers.accepted },
-  async ({ services }) => {
-    let removed = 0;
-    for (let piece = 0; piece < tidyPieces; piece++) {
-      const swept = await services.registry.sweep(tidyPiece);
-      removed += swept.removed;
-      if (swept.removed < tidyPiece) break;
-    }
-    return { ...dataReply(null, [`${removed} expired or revoked tokens were deleted`]), status: 202 };
-  },
+  ({ services }) => tidyReply('expired or revoked tokens', async (limit) => (await services.registry.sweep(limit)).removed),
 );
 
 /** Routes that create, look up, renew and revoke tokens. */

@@ -169,6 +169,24 @@ describe('the endpoints of access', () => {
     expect((await at.ask('POST auth/token/tidy')).status).to.equal(202);
   });
 
+  it('delete secret IDs that cannot be used any longer', async () => {
+    for (const path of ['gone', 'kept']) {
+      await at.ask(`POST sys/auth/${path}`, { body: { type: 'approle' } });
+      await at.ask(`POST auth/${path}/role/web`, { body: {} });
+      await at.ask(`POST auth/${path}/role/web/secret-id`, { body: {} });
+    }
+    await at.ask('DELETE sys/auth/gone');
+    const tidied = async () => {
+      const { status, body } = await at.ask('POST auth/kept/tidy/secret-id');
+      return [status, Number.parseInt(body.warnings[0], 10)];
+    };
+    const [status, deleted] = await tidied();
+    expect(status).to.equal(202);
+    expect(deleted).to.be.greaterThan(0);
+    expect(await tidied()).to.deep.equal([202, 0]);
+    expect((await at.ask('GET auth/kept/role/web/secret-id?list=true')).body.data.keys).to.have.lengthOf(1);
+  });
+
   it('show a mount to a command-line client whose token has any capability there', async () => {
     const token = await tokenWith('path "transit/keys/k" { capabilities = ["read"] } path "other/*" { capabilities = ["read"] }');
     const mount = await at.ask('GET sys/internal/ui/mounts/transit/keys/k', { token });

@@ -8,6 +8,7 @@ import { TestMetrics } from '../test-metrics.ts';
 /** Operations whose answers wait until no node serves the state from before them. */
 const waiting = [
   ...['approle-role-field-reset', 'approle-role-field-write', 'approle-role-id-write', 'approle-secret-id-destroy'],
+  'approle-secret-id-tidy',
   ...['auth-config-write', 'auth-disable', 'auth-role-delete', 'auth-role-write', 'auth-tune', 'backup', 'cache-config-write'],
   ...['cert-delete', 'cert-write'],
   ...['config-keys-write', 'dr-primary-acknowledge', 'dr-primary-demote', 'dr-secondary-enable', 'encrypt', 'keys-config'],

@@ -27,6 +27,7 @@ import { found } from '../../operation/operation.ts';
 import { namesReply, pageFields } from '../../operation/pages.ts';
 import { shown, timeText } from '../../operation/shown.ts';
 import { cidrs } from '../../operation/spellings.ts';
+import { tidyReply } from '../../operation/tidy.ts';
 import { AppRoles } from './logins.ts';
 import { type Here, name, requireRole, rolePaths } from './role-paths.ts';
 import type { SecretId, SecretIdName } from './secret-id.ts';
@@ -165,6 +166,13 @@ const destroySecretId = (way: Way) =>
     },
   });
 
+const tidySecretIds = methodHandler({
+  about: 'Delete the records of expired secret IDs',
+  answers: answers.accepted,
+  run: ({ services }: Here) =>
+    tidyReply('expired secret IDs and other spent records of logins', (limit) => services.logins.sweep(limit)),
+});
+
 const lookUp = (way: Way) => ({
   POST: methodOperation('secret-id-lookup', 'update', lookUpSecretId(way), { where: 'replica' }),
 });
@@ -204,6 +212,7 @@ export const approle: AuthMethod = {
     'role/:name/secret-id/destroy': destroy('secret_id'),
     'role/:name/secret-id-accessor/lookup': lookUp('secret_id_accessor'),
     'role/:name/secret-id-accessor/destroy': destroy('secret_id_accessor'),
+    'tidy/secret-id': { POST: methodOperation('secret-id-tidy', 'update', tidySecretIds) },
     ...rolePaths,
     login: { POST: enter },
   },

@@ -1,0 +1,14 @@
+import { dataReply, type Reply } from '@transitd/http';
+
+const stepsMax = 20;
+const recordsPerStep = 500;
+
+/**
+ * Deletes records that cannot be used any longer. The node's maintenance deletes those that one call leaves.
+ * @param sweep - checks at most `limit` records, and returns how many of them it deleted
+ */
+export async function tidyReply(records: string, sweep: (limit: number) => Promise<number>): Promise<Reply> {
+  let deleted = 0;
+  for (let step = 0; step < stepsMax; step++) deleted += await sweep(recordsPerStep);
+  return { ...dataReply(null, [`${deleted} ${records} were deleted`]), status: 202 };
+}
