@@ -44,7 +44,9 @@ export class PeerLog implements PeerObserver {
   }
 
   refusedIncarnation(peer: NodeId, verdict: Exclude<IncarnationVerdict, 'in order'>): void {
-    this.#host.log.warn(
+    this.#logLimit.write(
+      'warn',
+      `incarnation ${peer} ${verdict}`,
       { ...this.#named(peer), verdict },
       'refused a process that runs as a peer: another process runs as that node too, or its disk was rolled back to an earlier state',
     );

@@ -170,6 +170,11 @@ export class Leadership {
     this.#reads.add(read, { commitIndex, ownTermCommitted: commitIndex >= this.termStart });
   }
 
+  /** Returns how many more reads of another node may wait. */
+  roomForReadsOf(asker: NodeId): number {
+    return this.#node.limits.forwardedReadsMax - this.#reads.waitingOf(asker);
+  }
+
   waitingReads(): readonly Read[] {
     return [...this.#confirmed, ...this.#reads.all()];
   }

@@ -43,11 +43,15 @@ export class LinearizableReads {
 
   onRequest({ from, term, requests }: ReadIndex): void {
     const { leadership, fitness } = this.#state;
-    if (leadership === undefined || fitness === 'sealed' || term !== this.#state.term) {
-      this.#state.post({ to: from, session: 0, vouches: false }, { type: 'ReadIndexResp', requests, index: 0, ok: false });
-      return;
-    }
-    for (const request of requests) leadership.addRead({ asker: from, request });
+    const answers = leadership !== undefined && fitness !== 'sealed' && term === this.#state.term;
+    const room = answers ? leadership.roomForReadsOf(from) : 0;
+    for (const request of requests.slice(0, room)) leadership?.addRead({ asker: from, request });
+    const refused = requests.slice(room);
+    if (refused.length > 0)
+      this.#state.post(
+        { to: from, session: 0, vouches: false },
+        { type: 'ReadIndexResp', requests: refused, index: 0, ok: false },
+      );
   }
 
   onAnswer({ requests, index, ok }: ReadIndexResp): void {

@@ -2,6 +2,7 @@ import type { Entry, EntryType, LogIndex, Term } from '../types.ts';
 import type { ByteReader } from './byte-reader.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { CodecError } from './codec-error.ts';
+import { decodeConfState } from './conf-state.ts';
 
 /** Term u48, type u8, length u32. The index is not sent: entries follow `prevIndex` without a gap. */
 export const ENTRY_HEADER_BYTES = 11;
@@ -24,7 +25,10 @@ export function writeEntries(
   return writer;
 }
 
-/** @throws CodecError for entries that no leader sends: terms that fall along the log, or exceed the leader's own */
+/**
+ * @throws CodecError for entries that no leader sends: terms that fall along the log or exceed the leader's own, and configurations that
+ * cannot be read, because a node that has such an entry in its log cannot go on
+ */
 export function readEntries(
   reader: ByteReader,
   { prevIndex, prevTerm, term: leaderTerm }: { readonly prevIndex: LogIndex; readonly prevTerm: Term; readonly term: Term },
@@ -39,7 +43,9 @@ export function readEntries(
     before = term;
     const type = types[reader.u8()];
     if (type === undefined) throw new CodecError(`The type of entry ${index} is unknown.`);
-    entries.push({ term, index, type, data: reader.raw(reader.u32()) });
+    const data = reader.raw(reader.u32());
+    if (type === 'conf') decodeConfState(data);
+    entries.push({ term, index, type, data });
   }
   return entries;
 }

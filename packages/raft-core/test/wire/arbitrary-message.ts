@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { soleVoter } from '../../src/confchange/conf-state.ts';
 import type { Entry, EntryType, Message } from '../../src/types.ts';
+import { encodeConfState } from '../../src/wire/conf-state.ts';
 import { positionMax } from '../../src/wire/snapshot-meta.ts';
 
 const u48 = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: 2 ** 48 - 1 }));
@@ -10,23 +11,20 @@ const flag = fc.boolean();
 const request = fc.record({ id: u48, incarnation: u48 });
 const requests = fc.array(request, { maxLength: 5 });
 
-const pieces = fc.array(
-  fc.record({
-    rise: fc.nat(2),
-    type: fc.constantFrom<EntryType[]>('normal', 'noop', 'conf'),
-    data: fc.uint8Array({ maxLength: 60 }),
-  }),
-  { maxLength: 6 },
+const contents = fc.oneof(
+  fc.record({ type: fc.constantFrom<EntryType[]>('normal', 'noop'), data: fc.uint8Array({ maxLength: 60 }) }),
+  id.map((voter) => ({ type: 'conf' as const, data: encodeConfState(soleVoter(voter)) })),
 );
+const pieces = fc.array(fc.record({ rise: fc.nat(2), content: contents }), { maxLength: 6 });
 
 const append = fc
   .record({ prevIndex: fc.nat(2 ** 31 - 1), prevTerm: fc.nat(2 ** 31 - 1), commit: u48, round: u48, pieces })
   .map(({ pieces, ...fields }) => {
     let term = fields.prevTerm;
     const entries: Entry[] = [];
-    for (const { rise, type, data } of pieces) {
+    for (const { rise, content } of pieces) {
       term += rise;
-      entries.push({ term, index: fields.prevIndex + 1 + entries.length, type, data });
+      entries.push({ term, index: fields.prevIndex + 1 + entries.length, ...content });
     }
     return { type: 'Append' as const, ...fields, entries, lastTerm: term };
   });

@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { soleVoter } from '../../src/confchange/conf-state.ts';
 import type { Message } from '../../src/types.ts';
-import { decodeBatch, encodeBatch } from '../../src/wire/batch.ts';
+import { batchMessagesMax, decodeBatch, encodeBatch } from '../../src/wire/batch.ts';
 import { CodecError } from '../../src/wire/codec-error.ts';
+import { jsonBytesMax } from '../../src/wire/json.ts';
 import { decodeMessage, encodeMessage, frameBytesMax } from '../../src/wire/message.ts';
 import { positionMax } from '../../src/wire/snapshot-meta.ts';
 import { isInVersion } from '../../src/wire/version.ts';
@@ -146,6 +147,21 @@ describe('decodeMessage', () => {
     });
   }
 
+  for (const [name, data] of Object.entries({
+    'no JSON': Uint8Array.of(1, 2, 3),
+    'no configuration': Buffer.from('{}'),
+    'deeply nested, and longer than any configuration': Buffer.alloc(jsonBytesMax + 1, '['),
+  })) {
+    it(`refuses a configuration that is ${name}, in an entry and with a snapshot`, () => {
+      const frame = encodeMessage({ ...append, entries: [{ term: 3, index: 6, type: 'conf', data }] });
+      expect(() => decodeMessage(frame)).to.throw(CodecError, data.length > jsonBytesMax ? /longer/ : /JSON|missing/);
+      const meta = { index: 7, term: 1, confIndex: 0, conf: soleVoter(1) };
+      const offer = encodeMessage({ ...envelope, type: 'SnapOffer', meta });
+      const head = offer.subarray(0, offer.indexOf('{'.charCodeAt(0)));
+      expect(() => decodeMessage(Buffer.concat([head, data]))).to.throw(CodecError);
+    });
+  }
+
   it('refuses a flag that is neither 0 nor 1', () => {
     const frame = encodeMessage({ ...envelope, type: 'HeartbeatResp', round: 1, fit: true });
     frame.set([2], frame.length - 1);
@@ -184,6 +200,14 @@ describe('decodeBatch', () => {
 
   it('sends a single message without a batch around it', () => {
     expect(encodeBatch([append])).to.deep.equal(encodeMessage(append));
+  });
+
+  it('refuses more messages than a core sends in one turn, which would fill the memory', () => {
+    const most = encodeBatch(Array.from({ length: batchMessagesMax }, () => append));
+    expect(decodeBatch(most)).to.have.length(batchMessagesMax);
+    const one = encodeMessage(append);
+    expect(() => decodeBatch(Buffer.concat([most, Uint8Array.of(0, 0, 0, one.length), one]))).to.throw(CodecError, 'messages');
+    expect(() => encodeBatch(Array.from({ length: batchMessagesMax + 1 }, () => append))).to.throw(CodecError, 'messages');
   });
 
   it('refuses a batch that ends within a message, or that contains a batch', () => {

@@ -19,6 +19,8 @@ export interface RaftLimits {
   readonly inflightMessagesMax: number;
   /** Maximum payload bytes of the unanswered Appends to one peer. */
   readonly inflightBytesMax: number;
+  /** Maximum number of reads of one other node that wait on the leader. A node sends one read for each of its turns. */
+  readonly forwardedReadsMax: number;
   readonly heartbeatMs: number;
   /** Minimum time for which a node trusts a leader after its last message. */
   readonly electionMs: number;
@@ -39,6 +41,7 @@ export const raftLimits: RaftLimits = {
   messageBytesMax: 2 ** 20,
   inflightMessagesMax: 256,
   inflightBytesMax: 4 * 2 ** 20,
+  forwardedReadsMax: 4_096,
   heartbeatMs: 150,
   electionMs: 1_000,
   electionJitterMs: 1_000,

@@ -24,6 +24,8 @@ export class ReadIndexQueue {
   #queued: ConfirmedRead[] = [];
   /** Reads that wait for the answers to one round; all other reads wait for a later round. */
   #inRound: { readonly round: number; readonly reads: readonly ConfirmedRead[] } | undefined;
+  /** Number of waiting reads by asker. */
+  readonly #waiting = new Map<NodeId, number>();
 
   constructor(observe: Observe) {
     this.#observe = observe;
@@ -33,8 +35,14 @@ export class ReadIndexQueue {
     read: Read,
     { commitIndex, ownTermCommitted }: { readonly commitIndex: LogIndex; readonly ownTermCommitted: boolean },
   ): void {
+    this.#waiting.set(read.asker, this.waitingOf(read.asker) + 1);
     if (ownTermCommitted) this.#queued.push({ ...read, index: commitIndex });
     else this.#early.push(read);
+  }
+
+  /** Returns how many reads of this node wait. */
+  waitingOf(asker: NodeId): number {
+    return this.#waiting.get(asker) ?? 0;
   }
 
   /** Notes that an entry of the leader's own term is committed, at or below `commitIndex`. */
@@ -63,6 +71,7 @@ export class ReadIndexQueue {
     if (this.#inRound === undefined || round < this.#inRound.round) return [];
     const { reads } = this.#inRound;
     this.#inRound = undefined;
+    for (const { asker } of reads) this.#waiting.set(asker, this.waitingOf(asker) - 1);
     return reads;
   }
 

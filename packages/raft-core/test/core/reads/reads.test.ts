@@ -50,6 +50,34 @@ describe('ReadIndex', () => {
     expect(leader.observed.has('several reads shared a round')).to.equal(true);
   });
 
+  it('refuses the reads of one node above a limit, which others do not feel, until its earlier ones are answered', () => {
+    const cluster = new Cluster([1, 2, 3], { limits: { forwardedReadsMax: 3 } });
+    const leader = cluster.elect(1);
+    const { term, clusterId } = cluster.sentOf('Heartbeat')[0] as Message;
+    cluster.passes = ({ type }) => type !== 'HeartbeatResp';
+    const send = (from: number, ids: readonly number[]): void => {
+      const requests = ids.map((id) => ({ id, incarnation: 1 }));
+      cluster.deliver({ type: 'ReadIndex', from, to: 1, term, clusterId, session: 0, requests });
+      cluster.settle();
+    };
+    const answered = (to: number, ok: boolean): readonly number[] =>
+      cluster
+        .sentOf('ReadIndexResp')
+        .filter((one) => one.to === to && one.ok === ok)
+        .flatMap(({ requests }) => requests.map(({ id }) => id));
+    send(2, [1, 2]);
+    send(2, [3, 4, 5]);
+    send(3, [1, 2, 3]);
+    expect(answered(2, false)).to.deep.equal([4, 5]);
+    expect(answered(3, false)).to.deep.equal([]);
+    cluster.passes = () => true;
+    cluster.pass(400, [1]);
+    expect(answered(2, true)).to.deep.equal([1, 2, 3]);
+    send(2, [6, 7, 8]);
+    expect(answered(2, true)).to.deep.equal([1, 2, 3, 6, 7, 8]);
+    expect(leader.core.status().role).to.equal('leader');
+  });
+
   it('a new leader waits until an entry of its own term is committed', () => {
     const cluster = new Cluster([1, 2, 3], {}, { 1: { terms: [1] }, 2: { terms: [1] } });
     cluster.passes = ({ type }) => type !== 'AppendResp';
