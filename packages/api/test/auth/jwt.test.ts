@@ -43,6 +43,8 @@ async function withJwt(
   return { ...all, jwt, good, signed, enter, fetches: () => fetches };
 }
 
+type Rsa = ReturnType<typeof generateKeyPairSync>;
+
 /** Key sources of which a test gives the texts. */
 const sourcesBy = (fetch: KeySources['fetch']): KeySources => ({ fetch, failed: () => undefined });
 const addressOf = (source: FetchedKeys): string => ('url' in source ? source.url : source.kind);
@@ -275,6 +277,16 @@ describe('keys that verify tokens', () => {
     expect(await refusal(enter(await signed()))).to.equal('none');
     const third = await generateKeyPair('ES256');
     expect(await refusal(enter(await signed({}, { key: third.privateKey })))).to.match(/the token is refused/);
+  });
+
+  it('may be several, of which those that are too short verify nothing', async () => {
+    const [short, long] = [1024, 2048].map((modulusLength) => generateKeyPairSync('rsa', { modulusLength })) as [Rsa, Rsa];
+    const keys = [short, long].map(({ publicKey }) => publicKey.export({ type: 'spki', format: 'pem' }).toString());
+    const { good, enter } = await withJwt({}, { keys, algorithms: ['RS256'] });
+    const text = [{ alg: 'RS256' }, good].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+    const signedBy = ({ privateKey }: Rsa) => `${text}.${sign('sha256', Buffer.from(text), privateKey).toString('base64url')}`;
+    expect(await refusal(enter(signedBy(long)))).to.equal('none');
+    expect(await refusal(enter(signedBy(short)))).to.match(/SIGNATURE_VERIFICATION_FAILED/);
   });
 
   it('are cached, and fetched again for an unknown key at most once a second', async () => {

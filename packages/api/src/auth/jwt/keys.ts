@@ -151,15 +151,17 @@ async function claimsOf(
     return (await jwtVerify(jwt, getKey, options)).payload;
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-    // Several keys match because they have no key id. Try each of them.
+    // Several keys match because they have no key id. Try each of them; one that cannot be used does not keep the others from it.
+    let failure = new Error('none of the keys can be used');
     for await (const key of error) {
       try {
         return (await jwtVerify(jwt, key, options)).payload;
       } catch (inner) {
-        if (!(inner instanceof errors.JWSSignatureVerificationFailed)) throw inner;
+        if (inner instanceof errors.JWSSignatureVerificationFailed) failure = inner;
+        else if (inner instanceof errors.JOSEError) throw inner;
       }
     }
-    throw new errors.JWSSignatureVerificationFailed();
+    throw failure;
   }
 }
 
