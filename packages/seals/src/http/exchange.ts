@@ -1,6 +1,4 @@
-import type { IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
-import { answerTo, nodeHttp } from '@transitd/process';
+import { exchange } from '@transitd/process';
 
 /** TLS settings of the connections to a provider; PEM. */
 export interface ProviderTls {
@@ -59,54 +57,18 @@ export const exchangeWith =
       ...headers,
       ...(method !== 'GET' && { 'content-length': String(Buffer.byteLength(text)) }),
     };
-    const signal = AbortSignal.timeout(deadlineMs);
-    const options = { method, headers: sent, signal, agent: false } as const;
-    const secure = {
+    const answer = await exchange(url, {
+      ...{ method, headers: sent, body: text, deadlineMs, bytesMax: answerBytesMax },
       ...(ca !== undefined && { ca }),
       ...(cert !== undefined && { cert }),
       ...(key !== undefined && { key }),
       ...(serverName !== undefined && { servername: serverName }),
       rejectUnauthorized: !skipVerify,
+    });
+    const seconds = Number(answer.headers['retry-after']);
+    return {
+      status: answer.status,
+      ...(wantsText ? { json: undefined, text: answer.text } : { json: answer.json }),
+      ...(Number.isFinite(seconds) && seconds > 0 && { retryAfterMs: seconds * 1000 }),
     };
-    const outgoing = url.protocol === 'https:' ? httpsRequest(url, { ...options, ...secure }) : nodeHttp().request(url, options);
-    const answer = answerTo(outgoing, signal, (response: IncomingMessage) => answerOf(response, wantsText));
-    outgoing.end(text);
-    try {
-      return await answer;
-    } catch (error) {
-      throw signal.aborted ? new Error(`no answer within ${deadlineMs / 1000} s`) : withMessage(error as Error);
-    }
   };
-
-async function answerOf(response: IncomingMessage, wantsText: boolean): Promise<ProviderAnswer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > answerBytesMax) throw new Error(`its answer has more than ${answerBytesMax} bytes`); // this ends the connection
-    chunks.push(chunk);
-  }
-  const body = Buffer.concat(chunks);
-  const json = wantsText ? undefined : jsonIn(body);
-  const text = wantsText ? body.toString('utf8') : undefined;
-  for (const chunk of [...chunks, body]) chunk.fill(0); // it may contain a key
-  const seconds = Number(response.headers['retry-after']);
-  return {
-    status: response.statusCode ?? 0,
-    json,
-    ...(text !== undefined && { text }),
-    ...(Number.isFinite(seconds) && seconds > 0 && { retryAfterMs: seconds * 1000 }),
-  };
-}
-
-function jsonIn(body: Buffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns the error. If it has no message, as after failed attempts at several addresses, its code becomes the message. */
-const withMessage = (error: Error): Error =>
-  error.message === '' ? new Error((error as NodeJS.ErrnoException).code ?? 'it cannot be reached') : error;
