@@ -4,6 +4,8 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
 import { join } from 'node:path';
 import { encodeBatch, encodeMessage, frameBytesMax, type Message, type MessageBody } from '@transitd/raft-core';
 import { expect } from 'chai';
@@ -19,6 +21,8 @@ interface Stolen {
   readonly clusterId: string;
   readonly id: number;
 }
+
+const portOf = ({ log }: LiveNode): string => /"address":"([^"]+)"[^\n]*"msg":"the cluster port is open"/.exec(log)?.[1] ?? '';
 
 type Envelope = Partial<Pick<Message, 'from' | 'to' | 'term'>>;
 
@@ -57,15 +61,27 @@ describe('frames of a hostile member', function () {
 
   /** Opens a connection for Raft messages, as the node of the stolen identity. */
   const connected = async (to: LiveNode): Promise<WebSocket> => {
-    const address = /"address":"([^"]+)"[^\n]*"msg":"the cluster port is open"/.exec(to.log)?.[1];
     incarnation += 1;
-    const socket = new WebSocket(`wss://${address}/cluster/raft`, [`transitd.raft.${raftVersion}`], {
+    const socket = new WebSocket(`wss://${portOf(to)}/cluster/raft`, [`transitd.raft.${raftVersion}`], {
       ...{ key: stolen.key, cert: stolen.certificate, rejectUnauthorized: false, perMessageDeflate: false },
       headers: { 'x-transitd-run': `${incarnation}.${'ab'.repeat(16)}` },
     });
     socket.on('error', () => undefined); // `close` follows
     await once(socket, 'open');
     return socket;
+  };
+
+  /** Makes a call as the node of the stolen identity; returns the status of the answer. */
+  const called = async (to: LiveNode, method: string, path: string, body = ''): Promise<number> => {
+    const req = request(`https://${portOf(to)}/cluster/${path}`, {
+      ...{ method, agent: false, key: stolen.key, cert: stolen.certificate, rejectUnauthorized: false },
+      headers: { 'x-transitd-run': `${incarnation}.${'ab'.repeat(16)}`, 'Content-Length': Buffer.byteLength(body, 'latin1') },
+    });
+    req.end(body, 'latin1');
+    const [answer] = (await once(req, 'response')) as [IncomingMessage];
+    answer.resume();
+    await once(answer, 'close');
+    return answer.statusCode ?? 0;
   };
 
   const messageTo = (node: LiveNode, body: MessageBody, envelope: Envelope = {}): Message => ({
@@ -163,6 +179,36 @@ describe('frames of a hostile member', function () {
     victim.resume();
     await expectUp();
     socket.terminate();
+  });
+
+  it('calls with odd bodies are refused, and none is a fault', async () => {
+    const calls = ['echo', 'confirm', 'report', 'usage', 'usage/record', 'renew', 'members', 'authority', 'unsealed', 'none'];
+    const bodies = [
+      ...['', 'null', '[]', '"text"', '7', '{', '[[[['.repeat(8_000), '{"index":1e308}', '{"index":-1}', '{"index":"1"}'],
+      ...['{"proof":"AAAA"}', '{"proof":7}', '{"request":"-----BEGIN CERTIFICATE REQUEST-----"}', '{"text":"","signature":""}'],
+      ...[
+        `{"key":${JSON.stringify(stolen.key)},"certificate":${JSON.stringify(stolen.certificate)}}`,
+        '{"__proto__":{"index":1}}',
+      ],
+      ...[`{"index":1${'0'.repeat(60_000)}}`, ' '.repeat(64 * 1024), 'x'.repeat(64 * 1024 + 1), '\xff\xfe'],
+    ];
+    const questions = [
+      'snapshot',
+      'snapshot?index=-1',
+      'snapshot?index=1e400',
+      `snapshot?index=${2 ** 53 - 1}`,
+      'snapshot?index=a&index=1',
+    ];
+    for (const node of [victim, leader]) {
+      for (const call of calls)
+        for (const body of bodies) {
+          const status = await called(node, 'POST', call, body);
+          expect(status, `POST ${call} ${body.slice(0, 40)}`).to.be.oneOf([200, 400, 403, 404, 409, 413, 429, 503]);
+        }
+      for (const call of questions) expect(await called(node, 'GET', call), call).to.be.oneOf([200, 400, 503]);
+    }
+    expect([leader.log, victim.log].join('')).not.to.include('a call on the cluster port failed');
+    await expectUp();
   });
 
   it('a frame that never ends is cut off', async () => {
