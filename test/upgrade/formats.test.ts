@@ -27,7 +27,7 @@ import {
   encodeSnapshotMeta,
 } from '../../packages/raft-core/src/index.ts';
 import { decodeLevel, encodeLevel } from '../../packages/storage-fsm/src/level/level-record.ts';
-import { decodeTransaction, encodeTransaction } from '../../packages/storage-fsm/src/store/codec.ts';
+import { decodeCommand, encodeCommand } from '../../packages/storage-fsm/src/store/codec.ts';
 import { decodeSpaces, encodeSpaces } from '../../packages/storage-fsm/src/store/spaces.ts';
 import { type Samples, samples } from './fixtures/samples.ts';
 
@@ -61,7 +61,7 @@ describe('the formats of an earlier version', () => {
     it(`of ${version}: log entries and records of the state are read, and written again as they were`, () => {
       const { transactions, configurations, snapshots, levelRecords, spacesRecords } = read(version);
       for (const [list, again] of [
-        [transactions, (data: Buffer) => encodeTransaction(decodeTransaction(data))],
+        [transactions, (data: Buffer) => encodeCommand(decodeCommand(data))],
         [configurations, (data: Buffer) => encodeConfState(decodeConfState(data))],
         [snapshots, (data: Buffer) => encodeSnapshotMeta(decodeSnapshotMeta(data))],
         [levelRecords, (data: Buffer) => encodeLevel(decodeLevel(data))],

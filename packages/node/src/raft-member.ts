@@ -97,7 +97,7 @@ export class RaftMember extends BaseMember<RaftEngine> {
     const { driver, featureLevel, replica } = this.engine;
     if (featureLevel >= supportedLevels.newest || this.isInitialized) return;
     if (!isAlone(driver.consensus().conf, driver.status().nodeId)) return;
-    await replica.commit({ conditions: [], writes: [], raise: supportedLevels.newest });
+    await replica.commit({ raise: supportedLevels.newest });
   }
 }
 

@@ -36,7 +36,7 @@ export { type Consensus, LocalReplica } from './state/local-replica.ts';
 export type { ReplicatedSnapshot } from './state/replicated-snapshot.ts';
 export { KeyValueMachine, type KeyValueMachineOptions } from './state/state-machine.ts';
 export type { StateMeta } from './state/state-record.ts';
-export { decodeTransaction, encodeTransaction, transactionBytesMax } from './store/codec.ts';
+export { decodeCommand, decodeTransaction, encodeCommand, encodeTransaction, transactionBytesMax } from './store/codec.ts';
 export { addToDigest, emptyDigest, recordDigest } from './store/digest.ts';
 export { decodeFields, fieldsIn, hasFields, isCount, type JsonFields, jsonIn } from './store/json-object.ts';
 export { type MemoryStoreOptions, memoryStore } from './store/memory-store.ts';

@@ -35,7 +35,7 @@ describe('an operation token', () => {
   /** Makes the cluster a secondary that has not heard of its primary yet. */
   async function attach(): Promise<void> {
     const replication = { kind: 'attach', set: '0a'.repeat(16), local: localPrefixes } as const;
-    const committed = await real.node.member?.replica.commit({ conditions: [], writes: [], replication });
+    const committed = await real.node.member?.replica.commit({ replication });
     expect(committed?.outcome).to.equal('committed');
   }
 

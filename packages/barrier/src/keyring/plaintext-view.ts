@@ -63,9 +63,7 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
       return { ...page, paths: page.paths.filter((path) => !isReserved(path)) };
     },
 
-    async commit({ conditions, writes, restore }) {
-      if (restore !== undefined)
-        throw new TypeError('a restore consists of ciphertext: commit it to the store below the barrier');
+    async commit({ conditions, writes }) {
       for (const { path } of [...conditions, ...writes]) refuseReserved(path);
       for (let tries = 1; ; tries += 1) {
         const { newest } = keys.keyring();

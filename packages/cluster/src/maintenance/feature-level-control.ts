@@ -74,7 +74,7 @@ export class FeatureLevelControl {
       const verdict = judgeRaise({ wanted, present }, this.#members);
       if ('refused' in verdict) throw new ClusterError('invalid_request', verdict.refused);
       if (verdict.to === present) return present;
-      const { index, outcome } = await levels.replica.commit({ conditions: [], writes: [], raise: verdict.to });
+      const { index, outcome } = await levels.replica.commit({ raise: verdict.to });
       if (outcome === 'conflict') throw new StoreError('busy', 'the feature level has changed meanwhile; try again');
       log.info(
         { from: present, level: verdict.to, index },

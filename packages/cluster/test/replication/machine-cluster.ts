@@ -9,13 +9,7 @@ import {
   type SecondaryCluster,
   snapshotToSend,
 } from '@transitd/replication';
-import {
-  encodeTransaction,
-  type FeatureLevel,
-  KeyValueMachine,
-  type ReplicationStep,
-  type Transaction,
-} from '@transitd/storage-fsm';
+import { type Command, encodeCommand, type FeatureLevel, KeyValueMachine, type ReplicationStep } from '@transitd/storage-fsm';
 
 const set = '01'.repeat(16);
 const mebibyte = 2 ** 20;
@@ -44,13 +38,13 @@ export class MachineCluster implements PrimaryCluster, SecondaryCluster {
       first === 'establish'
         ? { kind: first, set, id: '0a'.repeat(16), local: localPrefixes }
         : { kind: first, set, local: localPrefixes };
-    await cluster.commit({ conditions: [], writes: [], replication: step });
+    await cluster.commit({ replication: step });
     return cluster;
   }
 
   /** Syncs an entry to the log, and applies it. */
-  async commit(transaction: Transaction): Promise<'committed' | 'conflict'> {
-    const data = encodeTransaction(transaction);
+  async commit(command: Command): Promise<'committed' | 'conflict'> {
+    const data = encodeCommand(command);
     await this.#log.write(data);
     await this.#log.datasync();
     this.#index += 1;
@@ -103,7 +97,7 @@ export class MachineCluster implements PrimaryCluster, SecondaryCluster {
   }
 
   propose(step: ReplicationStep): Promise<'committed' | 'conflict'> {
-    return this.commit({ conditions: [], writes: [], replication: step });
+    return this.commit({ replication: step });
   }
 
   mayAnswer(): boolean {

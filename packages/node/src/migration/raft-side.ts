@@ -38,7 +38,7 @@ export async function raftTarget<T>(config: Config, use: (target: MigrationTarge
         await withStorage(directory, config, async (storage) => {
           storage.driver.start();
           await storage.leads;
-          if (level > featureLevels.initial) await storage.replica.commit({ conditions: [], writes: [], raise: level });
+          if (level > featureLevels.initial) await storage.replica.commit({ raise: level });
           await restoreSnapshot(storage.replica, open, { attempt, keep: [authorityPath], onProgress });
           await clearRestores(storage.replica, storage.machine);
           await flushed(storage);

@@ -47,7 +47,7 @@ export class ReplicationRole {
 
   /** Commits one step as one log entry. `conflict`: the state does not allow the step, and is unchanged. @throws StoreError */
   async commit(replication: ReplicationStep): Promise<CommitResult['outcome']> {
-    return (await this.#storage.replica.commit({ conditions: [], writes: [], replication })).outcome;
+    return (await this.#storage.replica.commit({ replication })).outcome;
   }
 }
 

@@ -349,7 +349,7 @@ export class Snapshots {
         const { appliedIndex: localReadAt } = present();
         const keys = await barrier.transfer.keysForRestore(keyring, { local, kept });
         const step = { kind: 'restore', from, attempt, ...staged, ...keys, localReadAt } as const;
-        const result = await engine.replica.commit({ conditions: [], writes: [], replication: step });
+        const result = await engine.replica.commit({ replication: step });
         // A conflict: one of the kept records has changed since it was read, or the attempt has ended.
         if (result.outcome === 'committed' || tries === replaceAttemptsMax) return result;
       }

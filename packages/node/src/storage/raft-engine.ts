@@ -89,7 +89,7 @@ export class RaftEngine implements Storage {
     this.machine = machine;
     this.electedWithinMs = 2 * raft.election_timeout;
     this.#reserve = reserve;
-    this.#fence = { refusal: (transaction) => refusalWithoutPort(machine.replication, transaction) };
+    this.#fence = { refusal: (command) => refusalWithoutPort(machine.replication, command) };
     this.#clock = new LeaseClock({ leaseMs: raft.lease, onJump: (ms) => events.emit('clockJump', { ms }) });
     this.#leads.promise.catch(() => undefined); // a rejection reaches the callers that await this promise; there may be none
     this.snapshots = new NodeSnapshots({

@@ -3,12 +3,12 @@ import type { Storage } from '@transitd/cluster';
 import { systemClock } from '@transitd/process';
 import { StoredRegistry } from '@transitd/replication';
 import {
+  type Command,
   type CommitResult,
   memoryStore,
   type ReplicatedRecord,
   type ReplicationState,
   type ReplicationStep,
-  type Transaction,
 } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
@@ -38,7 +38,8 @@ class Received {
     const replication: ReplicationState = {
       ...{ role: 'secondary', set, local: ['core/autopilot'], epochs: [], index: 0, offset: 0, seen: 0 },
     };
-    const commit = async ({ replication: step }: Transaction) => {
+    const commit = async (command: Command) => {
+      const step = 'replication' in command ? command.replication : undefined;
       if (step !== undefined) this.steps.push(step);
       return { outcome: step?.kind === 'swap' ? this.outcome() : 'committed' };
     };

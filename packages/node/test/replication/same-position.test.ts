@@ -51,9 +51,10 @@ describe('a secondary that has left its set where another one was promoted', () 
     const overtaken: Promise<void>[] = [];
     const { replica } = north.store;
     const commit = replica.commit.bind(replica);
-    replica.commit = (transaction) => {
-      const result = commit(transaction);
-      if (transaction.replication?.kind === 'swap') overtaken.push(north.write('core/autopilot-note', 'of the north'));
+    replica.commit = (command) => {
+      const result = commit(command);
+      if ('replication' in command && command.replication.kind === 'swap')
+        overtaken.push(north.write('core/autopilot-note', 'of the north'));
       return result;
     };
     await north.follow(west, 'north');

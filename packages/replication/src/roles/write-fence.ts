@@ -1,10 +1,10 @@
 import {
+  type Command,
   type EpochName,
   isLocal,
   type KeyValueMachine,
   type ReplicationState,
   sameEpoch,
-  type Transaction,
 } from '@transitd/storage-fsm';
 import { following } from '../registry/registry.ts';
 import type { StoredRegistry } from '../registry/stored-registry.ts';
@@ -19,22 +19,24 @@ interface FencedStorage {
 
 type ReadRegistry = Pick<StoredRegistry, 'current' | 'isRead' | 'refresh'>;
 
-/** Refuses transactions of a cluster whose role in replication does not permit them. */
+/** Refuses commands of a cluster whose role in replication does not permit them. */
 export interface Fence {
-  /** Returns why the transaction is refused; undefined if it is not. */
-  refusal(transaction: Transaction): string | undefined;
+  /** Returns why the command is refused; undefined if it is not. */
+  refusal(command: Command): string | undefined;
 }
 
-/** Returns why a node without a cluster port may not accept the transaction: no secondary can reach it. Undefined if it may. */
-export function refusalWithoutPort(replication: ReplicationState | undefined, transaction: Transaction): string | undefined {
+/** Returns why a node without a cluster port may not accept the command: no secondary can reach it. Undefined if it may. */
+export function refusalWithoutPort(replication: ReplicationState | undefined, command: Command): string | undefined {
   if (replication?.fenceMs === undefined || replication.role !== 'primary') return undefined;
-  if (isLocalChange(transaction, replication)) return undefined;
+  if (isLocalChange(command, replication)) return undefined;
   return 'the set has a fence, and without cluster_addr no secondary can reach this node: set cluster_addr and restart';
 }
 
-/** Returns whether a transaction changes no replicated record. Of the steps that a primary commits, only a restore changes them. */
-const isLocalChange = ({ writes, replication: step }: Transaction, state: ReplicationState): boolean =>
-  step?.kind !== 'restore' && writes.every(({ path }) => isLocal(state, path));
+/** Returns whether a command changes no replicated record. Of the steps that a primary commits, only a restore changes them. */
+const isLocalChange = (command: Command, state: ReplicationState): boolean =>
+  'writes' in command
+    ? command.writes.every(({ path }) => isLocal(state, path))
+    : !('replication' in command && command.replication.kind === 'restore');
 
 /** `off`: the set has no fence, or this cluster is not its primary. */
 interface FenceStatus {
@@ -77,15 +79,15 @@ export class WriteFence {
     this.#presentContacts()?.answered(secondary, sentMs, at);
   }
 
-  /** Returns why the transaction may not be accepted or acknowledged now; undefined if it may. */
-  refusal(transaction: Transaction): string | undefined {
+  /** Returns why the command may not be accepted or acknowledged now; undefined if it may. */
+  refusal(command: Command): string | undefined {
     const { replication } = this.#storage.machine;
     const fence = replication && fenceOf(replication);
     if (replication === undefined || fence === undefined) return undefined;
     if (replication.role === 'superseded') return 'another cluster of the set was promoted';
     // A write that was accepted before the demotion may be answered after it.
     const isWriting = replication.role === 'primary' || replication.role === 'demoted';
-    if (!isWriting || isLocalChange(transaction, replication)) return undefined;
+    if (!isWriting || isLocalChange(command, replication)) return undefined;
     const { state, secondary, silentMs } = this.#measured(fence);
     if (state !== 'closed') return undefined;
     if (secondary === undefined) return 'this node has not read yet which secondaries the fence waits for';

@@ -25,9 +25,9 @@ const none: Consequence = { kind: 'none' };
 /**
  * Returns what an applied entry means for the stream. The result has service indexes only: log indexes never leave the cluster.
  */
-export function consequenceOf({ index, transaction, committed, before, after }: AppliedEntry): Consequence {
+export function consequenceOf({ index, command, committed, before, after }: AppliedEntry): Consequence {
   if (after === undefined) return none;
-  const step = committed ? transaction?.replication : undefined;
+  const step = committed && command !== undefined && 'replication' in command ? command.replication : undefined;
   switch (step?.kind) {
     case 'establish':
     case 'swap':
@@ -48,9 +48,10 @@ export function consequenceOf({ index, transaction, committed, before, after }: 
   }
   if (after.role !== 'primary') return none;
   const at = index + after.offset;
-  const writes = committed ? replicated(transaction?.writes ?? [], after, at) : [];
-  const valuesWritten = (transaction?.writes ?? []).filter(({ value }) => value !== null).length;
-  return { kind: 'outcome', outcome: { from: at - 1, to: at, writes, valuesWritten } };
+  const writes = command !== undefined && 'writes' in command ? command.writes : [];
+  const valuesWritten = writes.filter(({ value }) => value !== null).length;
+  const outcome = { from: at - 1, to: at, writes: committed ? replicated(writes, after, at) : [], valuesWritten };
+  return { kind: 'outcome', outcome };
 }
 
 const empty = (from: LogIndex, to: LogIndex): Consequence => ({

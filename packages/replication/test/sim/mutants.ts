@@ -32,8 +32,8 @@ export const replicationMutants: readonly ReplicationMutant[] = [
   {
     name: 'the writes of a conflict are streamed',
     file: 'replication/src/stream/outcome.ts',
-    find: 'const writes = committed ? replicated',
-    replace: 'const writes = index > 0 ? replicated',
+    find: 'writes: committed ? replicated',
+    replace: 'writes: index > 0 ? replicated',
   },
   {
     name: 'a backup is restored in a replication set as in any cluster',

@@ -127,7 +127,7 @@ export class Promotions {
 
   async #commit(site: Site, replication: ReplicationStep & { kind: 'promote' | 'leave' }): Promise<boolean> {
     const { from } = replication;
-    const result = await new Promise<Result>((resolve) => site.propose({ conditions: [], writes: [], replication }, resolve));
+    const result = await new Promise<Result>((resolve) => site.propose({ replication }, resolve));
     if (result === 'unknown') throw new StoreError('outcome_unknown', 'the active node was replaced');
     const isPresent = isDeepStrictEqual(site.state && cursorOf(site.state), from);
     holds('a promotion at the present position is committed', result === 'committed' || !isPresent, () => ({

@@ -4,8 +4,8 @@ import {
   type EpochName,
   emptyDigest,
   type ReplicationStep,
+  type RestoreStep,
   recordDigest,
-  type Transaction,
 } from '@transitd/storage-fsm';
 import { localPrefixes } from '../../src/index.ts';
 import { holds } from './oracle.ts';
@@ -53,8 +53,7 @@ export class Restores {
     const records = [keyring, ...keyPaths.slice(0, 2).map((path) => ({ path, value }))];
     const digest = records.map((record) => recordDigest({ ...record, revision: 0 })).reduce(addToDigest, emptyDigest);
     const staged = { attempt, records: records.length, digest, valuesWritten: 0 };
-    const propose = (restore: NonNullable<Transaction['restore']>, done?: (result: Result) => void): void =>
-      site.propose({ conditions: [], writes: [], restore }, done);
+    const propose = (restore: RestoreStep, done?: (result: Result) => void): void => site.propose({ restore }, done);
     let isStaged = false;
     propose({ kind: 'stage', attempt, chunk: 0, records }, (result) => {
       isStaged = result === 'committed';
@@ -81,7 +80,7 @@ export class Restores {
       writes: [{ path: keyringPath, value: Buffer.from(`${staged.from.id}:${oldest},${newest}`) }],
       ...{ local: site.localRecords(newest), localReadAt: site.machine.applied.appliedIndex },
     };
-    site.propose({ conditions: [], writes: [], replication }, (result) => {
+    site.propose({ replication }, (result) => {
       if (result === 'committed') this.counts.restores += 1;
     });
   }

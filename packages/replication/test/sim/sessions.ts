@@ -201,7 +201,7 @@ export class Sessions {
 
   #superseded({ site }: End<unknown>, step: ReplicationStep & { kind: 'supersede' }): Promise<void> {
     this.counts.superseded += 1;
-    return new Promise((resolve) => site.propose({ conditions: [], writes: [], replication: step }, () => resolve()));
+    return new Promise((resolve) => site.propose({ replication: step }, () => resolve()));
   }
 
   #primaryCluster(end: End<PrimarySession>): PrimaryCluster {
@@ -267,7 +267,7 @@ export class Sessions {
   #propose({ site, session }: End<SecondarySession>, replication: ReplicationStep): Promise<Proposed> {
     if (replication.kind === 'adopt') this.counts.adoptions += 1;
     return new Promise((resolve) =>
-      site.propose({ conditions: [], writes: [], replication }, (result) => {
+      site.propose({ replication }, (result) => {
         const isCommitted = result === 'committed';
         // Usually the keys of a new state have to be unsealed before its cluster connects again.
         if (replication.kind === 'swap' && isCommitted && this.#parts.random.chance(0.5)) session?.closed();

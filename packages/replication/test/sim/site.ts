@@ -2,13 +2,15 @@ import { join } from 'node:path';
 import type { Entry } from '@transitd/raft-core';
 import type { SimClock, SimRandom } from '@transitd/raft-sim';
 import {
-  decodeTransaction,
-  encodeTransaction,
+  type Command,
+  decodeCommand,
+  encodeCommand,
   isLocal,
   KeyValueMachine,
   type ReplicatedRecord,
   type ReplicationState,
-  type Transaction,
+  type ReplicationStep,
+  type Write,
 } from '@transitd/storage-fsm';
 import { emptyRegistry, type Heard, OutcomeLog, type Registry, WriteFence } from '../../src/index.ts';
 import { holds, type Image, type Oracle } from './oracle.ts';
@@ -208,12 +210,12 @@ export class Site {
   }
 
   /** Hands a transaction to the log. The result is `unknown` if the active node is replaced. */
-  propose(transaction: Transaction, done: Pending['done'] = () => undefined): void {
+  propose(command: Command, done: Pending['done'] = () => undefined): void {
     if (this.active === undefined) {
       done('unknown', 0);
       return;
     }
-    this.#pending.push({ data: encodeTransaction(transaction), done });
+    this.#pending.push({ data: encodeCommand(command), done });
     const { term } = this.active;
     this.#parts.clock.after(this.#parts.random.between(1, 6), () => {
       if (term !== this.active?.term) return;
@@ -350,7 +352,7 @@ export class Site {
 
   #apply(data: Buffer | undefined): [Result, number] {
     const before = this.state;
-    const transaction = data && decodeTransaction(data);
+    const command = data && decodeCommand(data);
     const highest = Math.max(0, ...this.records().map(({ revision }) => revision));
     this.#index += 1;
     const index = this.#index;
@@ -359,24 +361,24 @@ export class Site {
     this.machine.publish();
     const after = this.state;
     const committed = outcome === 'committed';
-    const step = committed ? transaction?.replication : undefined;
+    const step = committed ? stepIn(command) : undefined;
     if (step?.kind === 'attach') {
       this.isCounted = false;
       this.attachments += 1;
     }
     const isUnmeasured = step?.kind === 'establish' || step?.kind === 'attach' || step?.kind === 'restore';
     if (isUnmeasured) this.disk.push(this.machine.measureScope());
-    if (after !== undefined) this.#check({ before, after, highest, transaction: committed ? transaction : undefined });
+    if (after !== undefined) this.#check({ before, after, highest, command: committed ? command : undefined });
     return [outcome, index + (after?.offset ?? 0)];
   }
 
-  #check({ before, after, highest, transaction }: CheckedEntry): void {
+  #check({ before, after, highest, command }: CheckedEntry): void {
     const { oracle } = this.#parts;
     const image = this.image();
-    const facts = () => ({ site: this.name, after, image: [...image], transaction: transaction?.replication });
-    const step = transaction?.replication?.kind;
+    const facts = () => ({ site: this.name, after, image: [...image], step: stepIn(command) });
+    const step = stepIn(command)?.kind;
     const revision = this.#index + after.offset;
-    const writes = transaction?.writes.some(({ path }) => !isLocal(after, path)) === true;
+    const writes = writesIn(command).some(({ path }) => !isLocal(after, path));
     holds('a new revision is above every old one', !writes || revision > highest, () => ({ revision, highest, ...facts() }));
     if (after.role === 'primary' || step === 'demote') {
       oracle.note(after, step === 'demote' ? after.index : revision, image);
@@ -399,10 +401,10 @@ export class Site {
       const epoch = oracle.epochAt(after.epochs, Number(at));
       holds('no record crosses epochs', value.startsWith(`${epoch?.id}:`), () => ({ path, text, epoch, ...facts() }));
     }
-    this.#checkKeys(after, transaction, facts);
+    this.#checkKeys(after, command, facts);
   }
 
-  #checkKeys(state: ReplicationState, transaction: Transaction | undefined, facts: () => object): void {
+  #checkKeys(state: ReplicationState, command: Command | undefined, facts: () => object): void {
     const own = this.machine.getSync(localPath)?.value;
     this.#hasOwn ||= own !== undefined;
     const [site, ownKey = ''] = Buffer.from(own ?? [])
@@ -421,7 +423,7 @@ export class Site {
         holds('the keyring opens every record', keys?.includes(keyOf(value)) === true, () => ({ path, keys, ...facts() }));
     // The writes of a cluster outside of the set count as an epoch of their own.
     const epoch = state.epochs.at(-1) ?? { id: `alone-${this.name}` };
-    for (const { path, value } of transaction?.writes ?? []) {
+    for (const { path, value } of writesIn(command)) {
       if (value === null || !keyPaths.includes(path)) continue;
       const key = keyOf(value);
       holds('no key encrypts in two epochs', this.#parts.oracle.encrypts(key, epoch), () => ({ path, key, ...facts() }));
@@ -433,5 +435,11 @@ interface CheckedEntry {
   readonly before: ReplicationState | undefined;
   readonly after: ReplicationState;
   readonly highest: number;
-  readonly transaction: Transaction | undefined;
+  readonly command: Command | undefined;
 }
+
+const stepIn = (command: Command | undefined): ReplicationStep | undefined =>
+  command !== undefined && 'replication' in command ? command.replication : undefined;
+
+const writesIn = (command: Command | undefined): readonly Write[] =>
+  command !== undefined && 'writes' in command ? command.writes : [];

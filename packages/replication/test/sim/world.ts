@@ -102,7 +102,7 @@ export class World {
       for (const site of this.#sites) site.elect();
     }
     await this.#run(50);
-    for (const site of this.#sites) site.propose({ conditions: [], writes: [], raise: featureLevels.initial });
+    for (const site of this.#sites) site.propose({ raise: featureLevels.initial });
     await this.#run(20);
     const set = this.#id();
     const id = this.#id();
@@ -158,7 +158,7 @@ export class World {
   #id = (): string => Array.from({ length: 4 }, () => this.#random.uint32().toString(16).padStart(8, '0')).join('');
   #every = (ms: number, task: () => void): void => void this.clock.every(ms, task);
   #step = (site: Site, replication: ReplicationStep, done?: (result: Result) => void): void =>
-    site.propose({ conditions: [], writes: [], replication }, done);
+    site.propose({ replication }, done);
 
   async #run(ms: number): Promise<void> {
     const end = this.clock.now() + ms;

@@ -22,7 +22,7 @@ export class CommitOrder {
    * Waits for all commits that entered before and overlap with this one; `all` waits for every one and holds every later one back.
    * @returns a function that lets the next ones in
    */
-  async enter(transaction: Pick<Transaction, 'conditions' | 'writes'> | 'all'): Promise<() => void> {
+  async enter(transaction: Transaction | 'all'): Promise<() => void> {
     const touched: Entered['touched'] = transaction === 'all' ? 'all' : touchedBy(transaction);
     const before = [...this.#entered].filter((other) => overlap(other.touched, touched)).map(({ left }) => left);
     const { promise: left, resolve } = Promise.withResolvers<void>();
@@ -36,7 +36,7 @@ export class CommitOrder {
   }
 }
 
-function touchedBy({ conditions, writes }: Pick<Transaction, 'conditions' | 'writes'>): Touched {
+function touchedBy({ conditions, writes }: Transaction): Touched {
   const paths = (entries: readonly { readonly path: string }[]): ReadonlySet<string> => new Set(entries.map(({ path }) => path));
   return { compared: paths(conditions), written: paths(writes) };
 }

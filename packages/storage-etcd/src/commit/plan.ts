@@ -1,4 +1,6 @@
 import {
+  type Command,
+  type Condition,
   encodeTransaction,
   type FeatureLevel,
   type RestoredRecord,
@@ -25,8 +27,11 @@ export type Plan =
   | { readonly kind: 'direct'; readonly body: EtcdTxn; readonly isConflict: boolean }
   | { readonly kind: 'staged'; readonly chunks: readonly EtcdOperation[]; readonly body: EtcdTxn };
 
+/** A command that etcd's transactions can carry out. A restore has a way of its own. */
+export type EtcdCommand = Exclude<Command, { readonly restore: unknown } | { readonly replication: unknown }>;
+
 export interface PlanParts {
-  readonly transaction: Pick<Transaction, 'conditions' | 'writes' | 'raise'>;
+  readonly command: EtcdCommand;
   readonly copy: Copy;
   readonly keys: Keys;
   /** Random. */
@@ -34,7 +39,7 @@ export interface PlanParts {
 }
 
 /** Returns whether the transaction is too large for one of etcd, so that it has to be staged. */
-export function mustBeStaged({ conditions, writes }: Pick<Transaction, 'conditions' | 'writes'>, keys: Keys): boolean {
+export function mustBeStaged({ conditions, writes }: Transaction, keys: Keys): boolean {
   if (Math.max(conditions.length, writes.length) > operationsMax) return true;
   const compared = conditions.reduce((bytes, { path }) => bytes + rowBytesOf({ path, value: null }, keys), 0);
   return writes.reduce((bytes, write) => bytes + rowBytesOf(write, keys), compared) > bytesMax;
@@ -54,22 +59,22 @@ function requireFitting(writes: readonly Write[]): void {
  * @throws StoreError `too_large` for a record that no key can hold
  */
 export function planCommit(parts: PlanParts): Plan {
-  const { transaction, copy, keys } = parts;
-  if (transaction.raise !== undefined) return raisePlan(parts, transaction.raise);
-  requireFitting(transaction.writes);
-  const isConflict = transaction.conditions.some(({ path, revision }) => (copy.get(path)?.revision ?? 0) !== revision);
+  const { command, copy, keys } = parts;
+  if ('raise' in command) return raisePlan(parts, command.raise);
+  requireFitting(command.writes);
+  const isConflict = command.conditions.some(({ path, revision }) => (copy.get(path)?.revision ?? 0) !== revision);
   if (isConflict) return { kind: 'direct', isConflict, body: { compares: [], success: [marker(parts, 0, 0)], failure: [] } };
-  const writes = transaction.writes.filter(({ path, value }) => value !== null || copy.get(path) !== undefined);
-  return mustBeStaged(transaction, keys) ? stagedPlan(parts, writes) : directPlan(parts, writes);
+  const writes = command.writes.filter(({ path, value }) => value !== null || copy.get(path) !== undefined);
+  return mustBeStaged(command, keys) ? stagedPlan(parts, writes) : directPlan(parts, command.conditions, writes);
 }
 
 /**
  * The conditions are compared again by etcd. A conflict writes the marker too, as a conflict is an entry of the log: so each commit is one
  * revision, and ends with an event in the watch.
  */
-function directPlan(parts: PlanParts, writes: readonly Write[]): Plan {
-  const { transaction, copy, keys } = parts;
-  const compares = transaction.conditions.map(({ path }) => ({
+function directPlan(parts: PlanParts, conditions: readonly Condition[], writes: readonly Write[]): Plan {
+  const { copy, keys } = parts;
+  const compares = conditions.map(({ path }) => ({
     key: keys.record(copy.space, path),
     modRevision: copy.get(path)?.modRevision ?? 0,
   }));
@@ -178,7 +183,7 @@ export const isReserved = ({ copy, keys }: Pick<PlanParts, 'copy' | 'keys'>): Et
 });
 
 /** Returns the transaction that makes the records of a restore the state, if no other commit comes between. */
-export function swapOf(parts: Omit<PlanParts, 'transaction'>, live: LiveSpace, valuesWritten: number): EtcdTxn {
+export function swapOf(parts: Omit<PlanParts, 'command'>, live: LiveSpace, valuesWritten: number): EtcdTxn {
   const { copy, keys } = parts;
   const success: EtcdOperation[] = [
     { kind: 'put', key: keys.space, value: encodeSpace(live) },

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '@transitd/process';
 import {
   type Changes,
+  type Command,
   type CommitResult,
-  decodeTransaction,
-  encodeTransaction,
+  decodeCommand,
+  encodeCommand,
   type FeatureLevel,
   type LevelRange,
   type PathPage,
@@ -15,11 +16,19 @@ import {
   type StoredRecord,
   StoreError,
   supportedLevels,
-  type Transaction,
   type UnsupportedLevel,
 } from '@transitd/storage-fsm';
 import { CommitOrder } from '../commit/commit-order.ts';
-import { isReserved, isStaged, mustBeStaged, type Plan, planCommit, reservation, unpackingOf } from '../commit/plan.ts';
+import {
+  type EtcdCommand,
+  isReserved,
+  isStaged,
+  mustBeStaged,
+  type Plan,
+  planCommit,
+  reservation,
+  unpackingOf,
+} from '../commit/plan.ts';
 import { type Keys, keysBelow } from '../copy/keys.ts';
 import { pathsPage, recordsPage } from '../copy/pages.ts';
 import type { Etcd, EtcdRow, EtcdTxnAnswer } from '../etcd.ts';
@@ -169,13 +178,13 @@ export class EtcdReplica implements Replica {
     }
   }
 
-  async commit(transaction: Transaction): Promise<CommitResult> {
-    if (transaction.replication !== undefined) throw new TypeError('the store in etcd supports no replication');
-    // Checks the transaction as Raft's store does, and keeps no reference to the caller's bytes, which the caller may wipe.
-    const own = decodeTransaction(encodeTransaction(transaction));
+  async commit(command: Command): Promise<CommitResult> {
+    // Checks the command as Raft's store does, and keeps no reference to the caller's bytes, which the caller may wipe.
+    const own = decodeCommand(encodeCommand(command));
+    if ('replication' in own) throw new TypeError('the store in etcd supports no replication');
     if (this.#isClosed) throw new StoreError('stopped', 'this node is stopping');
-    if (own.restore !== undefined) return this.#restores.apply(own.restore);
-    const leave = await this.#order.enter(mustBeStaged(own, this.#keys) ? 'all' : own);
+    if ('restore' in own) return this.#restores.apply(own.restore);
+    const leave = await this.#order.enter('raise' in own || mustBeStaged(own, this.#keys) ? 'all' : own);
     const settled = this.#commit(own);
     // After a staged commit nobody else may commit until its records are at their keys.
     void settled
@@ -313,8 +322,8 @@ export class EtcdReplica implements Replica {
     return { active: activeRow, marker: markerRow };
   }
 
-  async #commit(transaction: Transaction): Promise<CommitResult> {
-    const values = transaction.writes.filter(({ value }) => value !== null).length;
+  async #commit(command: EtcdCommand): Promise<CommitResult> {
+    const values = 'raise' in command ? 0 : command.writes.filter(({ value }) => value !== null).length;
     if (!this.#role.isReady) throw notActive();
     await this.#reserve(values);
     this.#unused -= values;
@@ -323,7 +332,7 @@ export class EtcdReplica implements Replica {
       // A staged transaction of unknown outcome took effect. The next active node, perhaps this one, writes it to its records first.
       if (this.#feed.copy.staged !== undefined) this.#role.resign();
       if (!this.#role.isReady) throw notActive();
-      const plan = planCommit({ transaction, copy: this.#feed.copy, keys: this.#keys, attempt: newAttempt() });
+      const plan = planCommit({ command, copy: this.#feed.copy, keys: this.#keys, attempt: newAttempt() });
       const answer = await this.#carryOut(plan, activeRevision);
       if (!answer.succeeded) {
         if (await this.#role.staysActive(activeRevision, answer)) continue; // etcd did nothing, so it may be asked again

@@ -53,9 +53,9 @@ class Writer {
   };
 
   /** Commits in full, but writes only so many batches of a staged transaction to the keys of its records. */
-  commit(transaction: Pick<Transaction, 'conditions' | 'writes'>, batches: number): 'committed' | 'conflict' {
+  commit(transaction: Transaction, batches: number): 'committed' | 'conflict' {
     const effect = applyTransaction(transaction, (path) => this.model.get(path)?.revision ?? 0);
-    const plan = planCommit({ transaction, copy: this.copy, keys, attempt: this.attempt() });
+    const plan = planCommit({ command: transaction, copy: this.copy, keys, attempt: this.attempt() });
     if (plan.kind === 'staged') for (const chunk of plan.chunks) this.#write({ compares: [], success: [chunk], failure: [] });
     const answer = this.#write(plan.body);
     const isConflict = plan.kind === 'direct' && plan.isConflict;

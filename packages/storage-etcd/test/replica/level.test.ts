@@ -84,7 +84,7 @@ describe('the feature level of a cluster in etcd', () => {
     expect(node.featureLevel).to.equal(4);
   });
 
-  const raise = (level: number) => ({ conditions: [], writes: [], raise: level });
+  const raise = (level: number) => ({ raise: level });
 
   it('is raised by one commit of the active node, which every fresh copy contains, and never falls', async () => {
     const server = new FakeServer();

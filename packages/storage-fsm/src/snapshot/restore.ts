@@ -112,7 +112,7 @@ export async function restoreSnapshot(
   open: () => AsyncIterable<Uint8Array>,
   { attempt, keep = [], onProgress, replace }: RestoreOptions,
 ): Promise<RestoreOutcome> {
-  const commit = (restore: RestoreStep): Promise<CommitResult> => replica.commit({ conditions: [], writes: [], restore });
+  const commit = (restore: RestoreStep): Promise<CommitResult> => replica.commit({ restore });
   if (replica.status().role !== 'leader') throw new StoreError('not_leader', 'this node is not the leader');
   const expected = await restorableTotals(open(), keep);
   if (expected.records === 0) throw new CodecError('the snapshot holds no record to restore');
@@ -140,7 +140,7 @@ export async function clearRestores(
   machine: Pick<KeyValueMachine, 'replication' | 'restoring' | 'unreachableNames'>,
   { underWay }: { readonly underWay?: string } = {},
 ): Promise<number> {
-  const commit = (restore: RestoreStep): Promise<CommitResult> => replica.commit({ conditions: [], writes: [], restore });
+  const commit = (restore: RestoreStep): Promise<CommitResult> => replica.commit({ restore });
   const left = machine.restoring;
   // On a secondary it is a state that its primary sends; the next one replaces it.
   const isLeft = left !== undefined && left !== underWay && acceptsWrites(machine.replication);

@@ -1,12 +1,12 @@
 import type { LogIndex } from '@transitd/raft-core';
 import type { ReplicationState } from '../store/replication-state.ts';
-import type { Transaction } from '../store/transaction.ts';
+import type { Command } from '../store/transaction.ts';
 
 /** An applied entry, with the replication state before and after it. */
 export interface AppliedEntry {
   readonly index: LogIndex;
   /** Undefined for entries of consensus itself, such as the first entry of a term, and for entries in a format of a later level. */
-  readonly transaction: Transaction | undefined;
+  readonly command: Command | undefined;
   readonly committed: boolean;
   readonly before: ReplicationState | undefined;
   readonly after: ReplicationState | undefined;

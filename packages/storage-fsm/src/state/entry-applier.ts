@@ -3,7 +3,7 @@ import { allowsFormat, type FeatureLevel, type LevelRange, requireSupported } fr
 import { encodeLevel, levelName } from '../level/level-record.ts';
 import { raiseFormat } from '../level/raise-codec.ts';
 import { applyReplicationStep } from '../store/apply-replication-step.ts';
-import { decodeTransaction } from '../store/codec.ts';
+import { decodeCommand } from '../store/codec.ts';
 import { addToDigest, recordDigest, removeFromDigest } from '../store/digest.ts';
 import {
   encodeReplicationState,
@@ -18,7 +18,7 @@ import type { ReplicationStep } from '../store/replication-step.ts';
 import { applyRestoreStep, type RestoreStep } from '../store/restore-step.ts';
 import { encodeSpaces, nameOf, spacesName } from '../store/spaces.ts';
 import type { Change, CommitResult } from '../store/store.ts';
-import { applyTransaction, type Transaction } from '../store/transaction.ts';
+import { applyTransaction, type Command, type Transaction } from '../store/transaction.ts';
 import type { Watchers } from '../store/watchers.ts';
 import type { Write } from '../store/write.ts';
 import type { AppliedEntry } from './applied-entry.ts';
@@ -56,15 +56,15 @@ export class EntryApplier {
   apply(entry: Entry): CommitResult {
     const { index } = entry;
     const before = this.#records.replication;
-    const transaction = entry.type === 'normal' ? this.#transactionOf(entry) : undefined;
-    const result = transaction === undefined ? this.#applyNothing(entry) : this.#applyTransaction(transaction, index);
+    const command = entry.type === 'normal' ? this.#commandOf(entry) : undefined;
+    const result = command === undefined ? this.#applyNothing(entry) : this.#applyCommand(command, index);
     this.#noteScope(index);
     const committed = result.outcome === 'committed';
-    this.onEntry({ index, transaction, committed, before, after: this.#records.replication });
+    this.onEntry({ index, command, committed, before, after: this.#records.replication });
     return result;
   }
 
-  /** Applies an entry that has no effect. If it is a transaction, its result is a conflict. */
+  /** Applies an entry that has no effect. If it is a command, its result is a conflict. */
   #applyNothing({ index, type }: Pick<Entry, 'index' | 'type'>): CommitResult {
     this.applied = { ...this.applied, appliedIndex: index };
     const result = this.#committed(index);
@@ -72,17 +72,21 @@ export class EntryApplier {
   }
 
   /** Returns undefined for a format of a later level: such an entry has no effect on any node, whether the node knows the format or not. */
-  #transactionOf(entry: Entry): Transaction | undefined {
+  #commandOf(entry: Entry): Command | undefined {
     const format = entry.data[0];
     if (format !== undefined && !allowsFormat(this.#records.level, format)) return undefined;
     if (format !== raiseFormat) requireSupported(this.#records.level, this.#levels, `the log entry ${entry.index}`);
     return decodeEntry(entry);
   }
 
+  #applyCommand(command: Command, index: LogIndex): CommitResult {
+    if ('writes' in command) return this.#applyTransaction(command, index);
+    if ('raise' in command) return this.#applyRaise(command.raise, index);
+    if ('restore' in command) return this.#applyRestore(command.restore, index);
+    return this.#applyReplication(command.replication, index);
+  }
+
   #applyTransaction(transaction: Transaction, index: LogIndex): CommitResult {
-    if (transaction.raise !== undefined) return this.#applyRaise(transaction.raise, index);
-    if (transaction.replication !== undefined) return this.#applyReplication(transaction.replication, index);
-    if (transaction.restore !== undefined) return this.#applyRestore(transaction.restore, index);
     const { replication } = this.#records;
     const isAllowed = transaction.writes.every(({ path }) => mayWrite(replication, path));
     const effect = !isAllowed ? 'conflict' : applyTransaction(transaction, (path) => this.#records.at(path)?.revision ?? 0);
@@ -232,12 +236,12 @@ const mayRestore = ({ kind }: RestoreStep, state: ReplicationState | undefined):
 
 const isPut = ({ value }: Write): boolean => value !== null;
 
-function decodeEntry({ data, index, term }: Entry): Transaction {
+function decodeEntry({ data, index, term }: Entry): Command {
   try {
-    return decodeTransaction(data);
+    return decodeCommand(data);
   } catch (error) {
     if (!(error instanceof CodecError)) throw error;
-    invariant(false, 'a committed entry is a transaction of a known format', { index, term, reason: error.message });
+    invariant(false, 'a committed entry is a command of a known format', { index, term, reason: error.message });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { DriverStatus, ProposalOutcome, ReadOutcome, RefusalReason } from '@transitd/raft-core';
 import { allowsFormat } from '../level/feature-levels.ts';
-import { encodeTransaction, transactionBytesMax } from '../store/codec.ts';
+import { encodeCommand, transactionBytesMax } from '../store/codec.ts';
 import {
   type Changes,
   type CommitResult,
@@ -13,7 +13,7 @@ import {
   StoreError,
   type StoreErrorCode,
 } from '../store/store.ts';
-import type { Transaction } from '../store/transaction.ts';
+import type { Command } from '../store/transaction.ts';
 import type { KeyValueMachine } from './state-machine.ts';
 
 /** The part of consensus that a replica uses; raft-core's `Driver` over the same state machine implements it. */
@@ -35,7 +35,7 @@ export interface LocalReplicaParts {
    * Returns why no write may be accepted now, and none acknowledged; undefined if they may. It is asked both times, because another
    * cluster may have taken over between the two.
    */
-  readonly fenced?: (transaction: Transaction) => string | undefined;
+  readonly fenced?: (command: Command) => string | undefined;
 }
 
 /** Bytes that a replication step needs in addition to its writes, for its fields as JSON. */
@@ -62,19 +62,19 @@ export class LocalReplica implements Replica {
     return this.#parts.machine.paths(query);
   }
 
-  async commit(transaction: Transaction): Promise<CommitResult> {
-    const data = encodeTransaction(transaction);
+  async commit(command: Command): Promise<CommitResult> {
+    const data = encodeCommand(command);
     if (!allowsFormat(this.#parts.machine.featureLevel, data[0] ?? 0))
-      throw new TypeError('the feature level does not allow this transaction yet: ask hasFeature before making it');
-    this.#refuseTooLargeForSecondaries(transaction, data.length);
+      throw new TypeError('the feature level does not allow this command yet: ask hasFeature before making it');
+    this.#refuseTooLargeForSecondaries('writes' in command ? command.writes.length : 0, data.length);
     this.#refuseWithoutDiskSpace();
     const { fenced = () => undefined } = this.#parts;
-    const refusal = fenced(transaction);
+    const refusal = fenced(command);
     if (refusal !== undefined) throw new StoreError('fenced', refusal);
     return new Promise((resolve, reject) => {
       this.#parts.consensus.propose(data, (outcome) => {
         if (outcome.kind === 'applied') {
-          const late = fenced(transaction);
+          const late = fenced(command);
           if (late === undefined) resolve(outcome.result);
           else reject(new StoreError('outcome_unknown', `the write may be lost if a secondary is promoted: ${late}`));
         } else if (outcome.kind === 'refused') reject(refused(outcome.reason));
@@ -97,9 +97,9 @@ export class LocalReplica implements Replica {
   }
 
   /** A secondary stores the same writes in one entry of its own log, where each write takes some more bytes. */
-  #refuseTooLargeForSecondaries({ writes }: Transaction, bytes: number): void {
+  #refuseTooLargeForSecondaries(writes: number, bytes: number): void {
     if (this.#parts.machine.replication?.role !== 'primary') return;
-    const bytesThere = bytes + followBytes + revisionBytes * writes.length;
+    const bytesThere = bytes + followBytes + revisionBytes * writes;
     if (bytesThere > transactionBytesMax)
       throw new StoreError(
         'too_large',

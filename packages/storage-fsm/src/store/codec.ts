@@ -5,7 +5,7 @@ import { readPath } from './path-codec.ts';
 import { decodeReplicationStep, encodeReplicationStep, replicationFormat } from './replication-codec.ts';
 import { decodeRestoreStep, encodeRestoreStep, restoreFormat } from './restore-codec.ts';
 import { StoreError } from './store.ts';
-import type { Transaction } from './transaction.ts';
+import type { Command, Transaction } from './transaction.ts';
 import type { Condition, Write } from './write.ts';
 
 /** Maximum length of an encoded transaction, and so of a log entry, in bytes. */
@@ -18,28 +18,23 @@ const deletes = 0;
 const puts = 1;
 
 /**
- * Encodes a transaction as the payload of one log entry, integers big-endian: `version u8 | conditions u32 | { path, revision u48 } |
- * writes u32 | { path, kind u8, kind 1: length u32, value }`, where a path is `length u16 | UTF-8`. Other entries have formats of their
- * own: restore steps ({@link encodeRestoreStep}), raises of the feature level ({@link encodeRaise}) and replication steps ({@link
- * encodeReplicationStep}).
+ * Encodes the payload of one log entry. Each kind of command has a format of its own.
+ * @throws as {@link encodeTransaction}
+ */
+export function encodeCommand(command: Command): Buffer {
+  if ('writes' in command) return encodeTransaction(command);
+  if ('raise' in command) return encodeRaise(command.raise);
+  return bounded('restore' in command ? encodeRestoreStep(command.restore) : encodeReplicationStep(command.replication));
+}
+
+/**
+ * Encodes a transaction, integers big-endian: `version u8 | conditions u32 | { path, revision u48 } | writes u32 | { path, kind u8, kind 1:
+ * length u32, value }`, where a path is `length u16 | UTF-8`.
  * @throws StoreError `too_large` above {@link transactionBytesMax}
  * @throws TypeError for an invalid path or revision, or a path that is written twice: a bug in the calling code
  */
-export function encodeTransaction({ conditions, writes, restore, raise, replication }: Transaction): Buffer {
+export function encodeTransaction({ conditions, writes }: Transaction): Buffer {
   checkTransaction({ conditions, writes });
-  if (raise !== undefined) {
-    if (conditions.length + writes.length > 0 || restore !== undefined)
-      throw new TypeError('a raise of the feature level has no conditions, no writes and no restore step');
-    return encodeRaise(raise);
-  }
-  if (replication !== undefined) {
-    if (conditions.length + writes.length > 0) throw new TypeError('a replication step has no conditions and no writes');
-    return bounded(encodeReplicationStep(replication));
-  }
-  if (restore !== undefined) {
-    if (conditions.length + writes.length > 0) throw new TypeError('a restore step has no conditions and no writes');
-    return bounded(encodeRestoreStep(restore));
-  }
   const bytes = encodedBytes({ conditions, writes });
   checkBytes(bytes);
   const out = Buffer.allocUnsafe(bytes);
@@ -62,16 +57,16 @@ export function encodeTransaction({ conditions, writes, restore, raise, replicat
 }
 
 /**
- * Decodes a transaction that {@link encodeTransaction} wrote; values are views of `data`.
+ * Decodes a command that {@link encodeCommand} wrote; values are views of `data`.
  * @throws CodecError, and no other error, for any other bytes
  */
-export function decodeTransaction(data: Uint8Array): Transaction {
+export function decodeCommand(data: Uint8Array): Command {
   if (data.length > transactionBytesMax) throw new CodecError('the transaction is longer than a log entry may be');
   const reader = new ByteReader(Buffer.from(data.buffer, data.byteOffset, data.byteLength));
   const version = reader.u8();
-  if (version === restoreFormat) return { conditions: [], writes: [], restore: decodeRestoreStep(reader) };
-  if (version === raiseFormat) return { conditions: [], writes: [], raise: decodeRaise(reader) };
-  if (version === replicationFormat) return { conditions: [], writes: [], replication: decodeReplicationStep(reader) };
+  if (version === restoreFormat) return { restore: decodeRestoreStep(reader) };
+  if (version === raiseFormat) return { raise: decodeRaise(reader) };
+  if (version === replicationFormat) return { replication: decodeReplicationStep(reader) };
   if (version !== formatVersion) throw new CodecError(`unknown transaction format ${version}`);
 
   const conditions: Condition[] = [];
@@ -88,6 +83,13 @@ export function decodeTransaction(data: Uint8Array): Transaction {
   reader.end();
   if (writesTwice(writes)) throw new CodecError('a path is written twice');
   return { conditions, writes };
+}
+
+/** Decodes a transaction that {@link encodeTransaction} wrote. @throws as {@link decodeCommand}, also for another command */
+export function decodeTransaction(data: Uint8Array): Transaction {
+  const command = decodeCommand(data);
+  if (!('writes' in command)) throw new CodecError('the command is not a transaction');
+  return command;
 }
 
 function bounded(data: Buffer): Buffer {

@@ -1,5 +1,5 @@
 import type { LogIndex } from '@transitd/raft-core';
-import { decodeTransaction, encodeTransaction } from './codec.ts';
+import { decodeTransaction, encodeCommand } from './codec.ts';
 import { comparePaths } from './path.ts';
 import { mergePathPages } from './path-page.ts';
 import { checkQuery, inRange, pageRecordsMax, type Row, takePage } from './range.ts';
@@ -15,7 +15,7 @@ export interface MemoryStoreOptions {
 
 /**
  * Returns a store in memory, for the tests of other packages. Its node is the only voter and always the leader. It follows the rules and
- * limits of the replicated store, except that it refuses restores and raises of the feature level. Every commit is one log entry; nothing
+ * limits of the replicated store, except that it refuses all commands but transactions. Every commit is one log entry; nothing
  * is stored on disk.
  */
 export function memoryStore({ reportsEverything = false }: MemoryStoreOptions = {}): Replica {
@@ -54,10 +54,8 @@ export function memoryStore({ reportsEverything = false }: MemoryStoreOptions = 
       const limit = Math.min(query.limit ?? pageRecordsMax, pageRecordsMax);
       return mergePathPages([{ paths: sortedPaths(query, records) }], limit);
     },
-    async commit(transaction) {
-      if (transaction.restore !== undefined) throw new TypeError('the memory store does not support restores');
-      if (transaction.raise !== undefined) throw new TypeError('the memory store has no feature level');
-      return apply(decodeTransaction(encodeTransaction(transaction)));
+    async commit(command) {
+      return apply(decodeTransaction(encodeCommand(command)));
     },
     watch: (prefix, listener) => watchers.add(prefix, listener),
     async fresh() {},

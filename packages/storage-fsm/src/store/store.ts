@@ -1,6 +1,6 @@
 import type { LogIndex } from '@transitd/raft-core';
 import { Refusal } from '../errors.ts';
-import type { Transaction } from './transaction.ts';
+import type { Command, Transaction } from './transaction.ts';
 
 /** A record and its revision: the index of the log entry that last wrote it, or the index that came with it from another cluster. */
 export interface StoredRecord {
@@ -119,6 +119,8 @@ export interface ReplicaStatus {
 
 /** The interface between a node's consensus and everything above it; in-process, or over a channel for worker processes. */
 export interface Replica extends Store {
+  /** As for a transaction. Steps of a restore and of replication work on records as they are stored. */
+  commit(command: Command): Promise<CommitResult>;
   /** Resolves when this node has applied every write that any node acknowledged before the call. @throws StoreError */
   fresh(): Promise<void>;
   status(): ReplicaStatus;

@@ -5,13 +5,12 @@ import { UnsupportedLevel } from '../../src/level/feature-levels.ts';
 import { decodeLevel, encodeLevel } from '../../src/level/level-record.ts';
 import { LocalReplica } from '../../src/state/local-replica.ts';
 import { KeyValueMachine, type KeyValueMachineOptions } from '../../src/state/state-machine.ts';
-import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
+import { decodeCommand, encodeCommand, encodeTransaction } from '../../src/store/codec.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 import { rejection } from '../store/store.suite.ts';
 
 const next = { oldest: 1, newest: 2 };
-const raise = (index: number, level: number): Entry =>
-  normal(index, encodeTransaction({ conditions: [], writes: [], raise: level }));
+const raise = (index: number, level: number): Entry => normal(index, encodeCommand({ raise: level }));
 const put = (index: number, value: string): Entry =>
   normal(index, encodeTransaction({ conditions: [], writes: [{ path: 'a', value: Buffer.from(value) }] }));
 const normal = (index: number, data: Uint8Array): Entry => ({ term: 1, index, type: 'normal', data });
@@ -26,21 +25,17 @@ const open = (directory: string, options: Partial<KeyValueMachineOptions> = {}):
 
 describe('the feature level', () => {
   it('is encoded as pinned, in the entry and in the record', () => {
-    expect(encodeTransaction({ conditions: [], writes: [], raise: 0x01020304 }).toString('hex')).to.equal('0301020304');
-    expect(decodeTransaction(Buffer.from('0300000007', 'hex')).raise).to.equal(7);
+    expect(encodeCommand({ raise: 0x01020304 }).toString('hex')).to.equal('0301020304');
+    expect(decodeCommand(Buffer.from('0300000007', 'hex'))).to.deep.equal({ raise: 7 });
     expect(encodeLevel(5).toString('hex')).to.equal('0100000005');
     expect([decodeLevel(undefined), decodeLevel(encodeLevel(9))]).to.deep.equal([1, 9]);
     for (const record of ['', '01', '0200000005', '0100000000', '010000000500'])
       expect(() => decodeLevel(Buffer.from(record, 'hex')), record).to.throw(/level record/);
   });
 
-  it('is not encoded together with anything else, and not out of its range', () => {
-    const writes = [{ path: 'a', value: null }];
-    expect(() => encodeTransaction({ conditions: [], writes, raise: 2 })).to.throw(TypeError);
-    const restore = { kind: 'abandon', attempt: 'x' } as const;
-    expect(() => encodeTransaction({ conditions: [], writes: [], restore, raise: 2 })).to.throw(TypeError);
+  it('is not encoded out of its range', () => {
     for (const level of [0, 1.5, 2 ** 32, Number.NaN])
-      expect(() => encodeTransaction({ conditions: [], writes: [], raise: level }), `${level}`).to.throw(TypeError);
+      expect(() => encodeCommand({ raise: level }), `${level}`).to.throw(TypeError);
   });
 
   it('rises with an entry, never falls, and survives a restart', () =>

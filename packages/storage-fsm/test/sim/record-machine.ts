@@ -3,7 +3,7 @@ import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/r
 import { StorageFailed } from '../../src/errors.ts';
 import { raiseFormat } from '../../src/level/raise-codec.ts';
 import type { KeyValueMachine } from '../../src/state/state-machine.ts';
-import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
+import { decodeTransaction, encodeCommand, encodeTransaction } from '../../src/store/codec.ts';
 import type { Tombstones } from './tombstones.ts';
 
 const headBytes = 8;
@@ -132,7 +132,7 @@ const storedValue = (value: Uint8Array): number => Buffer.from(value).readUInt32
 
 /** Returns the entry of every fourth swap that is no transaction of records. */
 function guardedEntry(operation: number): Uint8Array | undefined {
-  if (operation % 4 === 0) return encodeTransaction({ conditions: [], writes: [], raise: levelOf(operation) });
+  if (operation % 4 === 0) return encodeCommand({ raise: levelOf(operation) });
   if (operation % 4 !== 2) return undefined;
   const entry = Buffer.alloc(5);
   entry.writeUInt8(laterFormat);

@@ -9,7 +9,7 @@ import { clearRestores, restoreSnapshot } from '../../src/snapshot/restore.ts';
 import { readSnapshotFile, writeSnapshotFile } from '../../src/snapshot/snapshot-file.ts';
 import { LocalReplica } from '../../src/state/local-replica.ts';
 import { type CommitResult, StoreError } from '../../src/store/store.ts';
-import type { Transaction } from '../../src/store/transaction.ts';
+import type { Command } from '../../src/store/transaction.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 import { rejection } from '../store/store.suite.ts';
 import { noLink, openNode, put, shownState } from './snapshot-nodes.ts';
@@ -173,9 +173,9 @@ describe('a cluster on real disks', () => {
         let commits = 0;
         const replica = {
           status: () => first.replica.status(),
-          commit: async (transaction: Transaction): Promise<CommitResult> => {
+          commit: async (command: Command): Promise<CommitResult> => {
             if (++commits === 2) await new Promise<void>((resolve) => first.driver.transfer(undefined, () => resolve()));
-            return first.replica.commit(transaction);
+            return first.replica.commit(command);
           },
         };
         expect(await rejection(restoreSnapshot(replica, open, { attempt: 'one' }))).to.be.instanceOf(StoreError);

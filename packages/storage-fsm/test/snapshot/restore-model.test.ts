@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
-import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
+import { decodeCommand, encodeCommand } from '../../src/store/codec.ts';
 import { addToDigest, emptyDigest } from '../../src/store/digest.ts';
 import { restoredDigest } from '../../src/store/restore-step.ts';
-import type { Transaction } from '../../src/store/transaction.ts';
+import type { Command } from '../../src/store/transaction.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 import { restoring, stage, swap } from './restore-steps.ts';
 import { apply, flush, shownState } from './snapshot-nodes.ts';
@@ -21,8 +21,9 @@ class Model {
   #staged: { id: string; chunks: number; records: Map<string, string>; count: number } | undefined;
   #done: string | undefined;
 
-  apply({ writes, restore }: Transaction): void {
-    for (const { path, value } of writes)
+  apply(command: Command): void {
+    const restore = 'restore' in command ? command.restore : undefined;
+    for (const { path, value } of 'writes' in command ? command.writes : [])
       value === null ? this.live.delete(path) : this.live.set(path, Buffer.from(value).toString());
     if (restore?.kind === 'stage' && restore.attempt !== this.#done) {
       if (this.#staged?.id !== restore.attempt && restore.chunk === 0)
@@ -59,7 +60,7 @@ const someStep = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.tuple(fc.constantFrom(...pool), fc.constantFrom('3', null)).map(
-      ([path, value]): Transaction => ({
+      ([path, value]): Command => ({
         conditions: [],
         writes: [{ path, value: value === null ? null : Buffer.from(value) }],
       }),
@@ -90,17 +91,18 @@ describe('records through restores', () => {
           let first = await open('first');
           const second = await open('second');
           const model = new Model();
-          const commit = (transaction: Transaction): void => {
+          const commit = (command: Command): void => {
             const notified: unknown[] = [];
             const end = first.watch('', (changes) => notified.push(changes));
-            const encoded = decodeTransaction(encodeTransaction(transaction));
+            const encoded = decodeCommand(encodeCommand(command));
             const before = JSON.stringify([...model.live].sort());
             model.apply(encoded);
             apply(first, encoded);
             apply(second, encoded);
             end();
-            if (transaction.restore?.kind === 'swap' && notified.length > 0) swaps += 1;
-            else if (transaction.restore !== undefined) expect(notified).to.deep.equal([]);
+            const restore = 'restore' in command ? command.restore : undefined;
+            if (restore?.kind === 'swap' && notified.length > 0) swaps += 1;
+            else if (restore !== undefined) expect(notified).to.deep.equal([]);
             if (JSON.stringify([...model.live].sort()) !== before) expect(notified).to.have.length(1);
           };
           for (const step of steps) {

@@ -1,17 +1,17 @@
 import { addToDigest, emptyDigest } from '../../src/store/digest.ts';
 
 import { type RestoreStep, restoredDigest } from '../../src/store/restore-step.ts';
-import type { Transaction } from '../../src/store/transaction.ts';
+import type { Command } from '../../src/store/transaction.ts';
 
-export const restoring = (restore: RestoreStep): Transaction => ({ conditions: [], writes: [], restore });
-export const stage = (attempt: string, chunk: number, ...records: [path: string, value: string][]): Transaction =>
+export const restoring = (restore: RestoreStep): Command => ({ restore });
+export const stage = (attempt: string, chunk: number, ...records: [path: string, value: string][]): Command =>
   restoring({ kind: 'stage', attempt, chunk, records: records.map(([path, value]) => ({ path, value: Buffer.from(value) })) });
 export const swap = (
   attempt: string,
   records: [path: string, value: string][],
   keep: string[] = [],
   valuesWritten = 0,
-): Transaction => {
+): Command => {
   const digest = records
     .map(([path, value]) => restoredDigest({ path, value: Buffer.from(value) }))
     .reduce(addToDigest, emptyDigest);

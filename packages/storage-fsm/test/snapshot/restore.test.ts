@@ -13,7 +13,7 @@ import {
 import { readSnapshotFile, writeSnapshotFile } from '../../src/snapshot/snapshot-file.ts';
 import type { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { type CommitResult, StoreError } from '../../src/store/store.ts';
-import type { Transaction } from '../../src/store/transaction.ts';
+import type { Command } from '../../src/store/transaction.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 import { base } from '../log/log-calls.ts';
 import { rejection } from '../store/store.suite.ts';
@@ -189,9 +189,9 @@ describe('a restore', () => {
       let left = 2;
       const failing = {
         status: () => replica.status(),
-        commit: async (transaction: Transaction): Promise<CommitResult> => {
+        commit: async (command: Command): Promise<CommitResult> => {
           if (left-- === 0) throw new StoreError('not_leader', 'this node is not the leader');
-          return replica.commit(transaction);
+          return replica.commit(command);
         },
       };
       const open = () => readSnapshotFile(file);
@@ -250,8 +250,8 @@ describe('a restore', () => {
       let other = false;
       const disturbed = {
         status: () => replica.status(),
-        commit: async (transaction: Transaction) => {
-          const result = await replica.commit(transaction);
+        commit: async (command: Command) => {
+          const result = await replica.commit(command);
           if (!other) await replica.commit(stage('other', 0, ['x', '1']));
           other = true;
           return result;

@@ -6,9 +6,9 @@ import { SegmentLog } from '../../src/log/segment-log.ts';
 import { NodeSnapshots, type NodeSnapshotsOptions } from '../../src/snapshot/node-snapshots.ts';
 import { LocalReplica } from '../../src/state/local-replica.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
-import { encodeTransaction } from '../../src/store/codec.ts';
+import { encodeCommand } from '../../src/store/codec.ts';
 import type { PathPage, RangePage } from '../../src/store/store.ts';
-import type { Transaction } from '../../src/store/transaction.ts';
+import type { Command, Transaction } from '../../src/store/transaction.ts';
 import { base, close, genesis } from '../log/log-calls.ts';
 
 /** The log and state of a node, wired as in the server. */
@@ -41,17 +41,17 @@ export const put = (path: string, value: string): Transaction => ({
   writes: [{ path, value: Buffer.from(value) }],
 });
 
-/** Applies transactions as the next entries, together. */
-export function apply(machine: KeyValueMachine, ...transactions: Transaction[]): void {
-  for (const transaction of transactions) machine.apply(normal(machine.applied.appliedIndex + 1, transaction));
+/** Applies commands as the next entries, together. */
+export function apply(machine: KeyValueMachine, ...commands: Command[]): void {
+  for (const command of commands) machine.apply(normal(machine.applied.appliedIndex + 1, command));
   machine.publish();
 }
 
-const normal = (index: LogIndex, transaction: Transaction): Entry => ({
+const normal = (index: LogIndex, command: Command): Entry => ({
   term: 3,
   index,
   type: 'normal',
-  data: encodeTransaction(transaction),
+  data: encodeCommand(command),
 });
 
 export const flush = (machine: KeyValueMachine): Promise<LogIndex> =>

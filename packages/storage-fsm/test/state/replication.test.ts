@@ -3,22 +3,23 @@ import { expect } from 'chai';
 import { clearRestores } from '../../src/snapshot/restore.ts';
 import type { AppliedEntry } from '../../src/state/applied-entry.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
-import { encodeTransaction } from '../../src/store/codec.ts';
+import { encodeCommand } from '../../src/store/codec.ts';
 import { addToDigest, emptyDigest, recordDigest } from '../../src/store/digest.ts';
 import type { Cursor } from '../../src/store/replication-state.ts';
 import type { ReplicatedRecord, ReplicationStep } from '../../src/store/replication-step.ts';
+import type { RestoreStep } from '../../src/store/restore-step.ts';
 import type { CommitResult } from '../../src/store/store.ts';
-import type { Transaction } from '../../src/store/transaction.ts';
+import type { Command } from '../../src/store/transaction.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 
 const [set, first, second] = ['aa', 'b1', 'b2'].map((digits) => digits.repeat(16)) as [string, string, string];
 const local = ['core/seal'];
-const put = (path: string, value = 'x'): Transaction => ({ conditions: [], writes: [{ path, value: Buffer.from(value) }] });
-const step = (replication: ReplicationStep): Transaction => ({ conditions: [], writes: [], replication });
+const put = (path: string, value = 'x'): Command => ({ conditions: [], writes: [{ path, value: Buffer.from(value) }] });
+const step = (replication: ReplicationStep): Command => ({ replication });
 const epoch = { number: 1, id: first, start: 10 };
 const cursor = (index: number): Cursor => ({ number: 1, id: first, index });
 
-/** A machine that applies transactions as entries. */
+/** A machine that applies commands as entries. */
 class Log {
   machine: KeyValueMachine;
   readonly #directory: string;
@@ -32,13 +33,13 @@ class Log {
     return new Log(directory, await KeyValueMachine.open({ directory, base: 0 }));
   }
 
-  apply(transaction: Transaction): CommitResult {
+  apply(command: Command): CommitResult {
     const index = this.machine.applied.appliedIndex + 1;
-    return this.machine.apply({ term: 1, index, type: 'normal', data: encodeTransaction(transaction) });
+    return this.machine.apply({ term: 1, index, type: 'normal', data: encodeCommand(command) });
   }
 
-  applyAll(...transactions: Transaction[]): CommitResult['outcome'][] {
-    return transactions.map((transaction) => this.apply(transaction).outcome);
+  applyAll(...commands: Command[]): CommitResult['outcome'][] {
+    return commands.map((transaction) => this.apply(transaction).outcome);
   }
 
   /** Stages and swaps a state at an index of the first epoch. */
@@ -91,13 +92,13 @@ describe('KeyValueMachine with replication', () => {
     withSecondary((log) => {
       expect(log.applyAll(put('transit/key', 'mine'), put('core/seal', 'new'))).to.deep.equal(['conflict', 'committed']);
       const restore = { kind: 'stage', attempt: 'backup', chunk: 0, records: [] } as const;
-      expect(log.apply({ conditions: [], writes: [], restore }).outcome).to.equal('conflict');
+      expect(log.apply({ restore }).outcome).to.equal('conflict');
       expect(log.machine.getSync('transit/key')?.value.toString()).to.equal('v1');
     }));
 
   it('refuses a restore whose cluster has become a primary while the backup was uploaded', () =>
     withLog((log) => {
-      const restoring = (restore: NonNullable<Transaction['restore']>): Transaction => ({ conditions: [], writes: [], restore });
+      const restoring = (restore: RestoreStep): Command => ({ restore });
       const value = Buffer.from('of the backup');
       const stage = restoring({ kind: 'stage', attempt: 'backup', chunk: 0, records: [{ path: 'transit/key', value }] });
       const digest = recordDigest({ path: 'transit/key', value, revision: 0 });
@@ -125,7 +126,7 @@ describe('KeyValueMachine with replication', () => {
     withSecondary((log) => {
       const writes = [{ path: 'transit/key', value: Buffer.from('v2'), revision: 22 }];
       const { revision = 0 } = log.machine.getSync('core/seal') ?? {};
-      const following = (local: readonly ReplicatedRecord[]): Transaction =>
+      const following = (local: readonly ReplicatedRecord[]): Command =>
         step({ kind: 'follow', from: cursor(20), to: 25, writes, valuesWritten: 2, local });
       const seal = { path: 'core/seal', value: Buffer.from('rewrapped') };
       expect(
@@ -295,7 +296,7 @@ describe('KeyValueMachine with replication', () => {
 
   it('deletes what a received state replaced, and leaves the state that is being received', () =>
     withSecondary(async (log) => {
-      const replica = { commit: async (transaction: Transaction) => log.apply(transaction) };
+      const replica = { commit: async (command: Command) => log.apply(command) };
       log.apply(step({ kind: 'stage', attempt: 'next', chunk: 0, records: [] }));
       expect(await clearRestores(replica, log.machine)).to.equal(1);
       expect(log.machine.restoring).to.equal('next');
@@ -308,10 +309,10 @@ describe('KeyValueMachine with replication', () => {
     withLog(async (log) => {
       const seen: unknown[] = [];
       const observer = {
-        entry: ({ index, transaction, committed, before, after }: AppliedEntry) =>
+        entry: ({ index, command, committed, before, after }: AppliedEntry) =>
           void seen.push([
             index,
-            transaction?.replication?.kind ?? transaction?.writes.length,
+            command && ('replication' in command ? command.replication.kind : 'writes' in command && command.writes.length),
             committed,
             before?.role,
             after?.role,

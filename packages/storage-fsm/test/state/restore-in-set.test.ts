@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AppliedEntry } from '../../src/state/applied-entry.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
-import { encodeTransaction } from '../../src/store/codec.ts';
+import { encodeCommand } from '../../src/store/codec.ts';
 import { recordDigest } from '../../src/store/digest.ts';
 import type { ReplicationStep } from '../../src/store/replication-step.ts';
-import type { Transaction } from '../../src/store/transaction.ts';
+import type { Command } from '../../src/store/transaction.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 
 type Restore = ReplicationStep & { readonly kind: 'restore' };
 
 const [set, first, second] = ['aa', 'b1', 'b2'].map((digits) => digits.repeat(16)) as [string, string, string];
-const step = (replication: ReplicationStep): Transaction => ({ conditions: [], writes: [], replication });
-const put = (path: string, text: string): Transaction => ({ conditions: [], writes: [{ path, value: Buffer.from(text) }] });
+const step = (replication: ReplicationStep): Command => ({ replication });
+const put = (path: string, text: string): Command => ({ conditions: [], writes: [{ path, value: Buffer.from(text) }] });
 
 /** A primary with the records `core/keyring` at revision 3 and `local/own` at revision 5, which has staged a backup by entry 6. */
 async function withStaged(use: (primary: Staged) => void): Promise<void> {
@@ -38,14 +38,13 @@ class Staged {
     this.apply(put('transit/key', 'present'));
     this.apply(put('local/own', 'present'));
     this.apply({
-      ...{ conditions: [], writes: [] },
       restore: { kind: 'stage', attempt: 'backup', chunk: 0, records: [this.#record] },
     });
   }
 
-  apply(transaction: Transaction): string {
+  apply(command: Command): string {
     const index = this.machine.applied.appliedIndex + 1;
-    const { outcome } = this.machine.apply({ term: 1, index, type: 'normal', data: encodeTransaction(transaction) });
+    const { outcome } = this.machine.apply({ term: 1, index, type: 'normal', data: encodeCommand(command) });
     this.machine.publish();
     return outcome;
   }
@@ -115,10 +114,10 @@ describe('a restore on the primary of a replication set', () => {
     withStaged((primary) => {
       const digest = recordDigest({ path: 'transit/key', value: Buffer.from('of the backup'), revision: 0 });
       const swap = { kind: 'swap', attempt: 'backup', records: 1, digest, valuesWritten: 0, keep: ['local/'] } as const;
-      expect(primary.apply({ conditions: [], writes: [], restore: swap })).to.equal('conflict');
+      expect(primary.apply({ restore: swap })).to.equal('conflict');
     }));
 });
 
-function stage(attempt: string): Transaction {
-  return { conditions: [], writes: [], restore: { kind: 'stage', attempt, chunk: 0, records: [] } };
+function stage(attempt: string): Command {
+  return { restore: { kind: 'stage', attempt, chunk: 0, records: [] } };
 }

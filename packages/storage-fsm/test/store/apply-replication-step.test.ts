@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { applyReplicationStep } from '../../src/store/apply-replication-step.ts';
-import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
+import { decodeCommand, encodeCommand } from '../../src/store/codec.ts';
 import { emptyDigest } from '../../src/store/digest.ts';
 import {
   cursorOf,
@@ -69,9 +69,8 @@ describe('the steps of replication', () => {
           index += 1 + move.gap;
           let replication: ReplicationStep | undefined;
           try {
-            replication = decodeTransaction(
-              encodeTransaction({ conditions: [], writes: [], replication: stepOf(move, state) }),
-            ).replication;
+            const command = decodeCommand(encodeCommand({ replication: stepOf(move, state) }));
+            replication = 'replication' in command ? command.replication : undefined;
           } catch (error) {
             expect(error, 'a step that cannot be proposed').to.be.instanceOf(TypeError);
           }
@@ -107,7 +106,7 @@ describe('the steps of replication', () => {
         records: [{ path: 'p', value: Buffer.of(1), revision: 2 ** 47 }],
       },
     ])
-      expect(() => encodeTransaction({ conditions: [], writes: [], replication }), replication.kind).to.throw(TypeError);
+      expect(() => encodeCommand({ replication }), replication.kind).to.throw(TypeError);
   });
 
   it('leave a state that a recovery reads, although a node refuses its record', () => {
@@ -127,7 +126,7 @@ describe('the steps of replication', () => {
     for (const local of [Array.from({ length: 65 }, (_, i) => `p${i}/`), ['p'.repeat(129)], ['\ud800']]) {
       expect(() => encodeReplicationState({ ...state, local }), 'a state').to.throw(TypeError);
       const replication = { kind: 'attach' as const, set, local };
-      expect(() => encodeTransaction({ conditions: [], writes: [], replication }), 'a step').to.throw(TypeError);
+      expect(() => encodeCommand({ replication }), 'a step').to.throw(TypeError);
     }
   });
 });

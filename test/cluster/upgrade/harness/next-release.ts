@@ -31,9 +31,9 @@ const additions: readonly Change[] = [
   },
   {
     file: 'storage-fsm/src/state/local-replica.ts',
-    find: '    const data = encodeTransaction(transaction);\n',
+    find: '    const data = encodeCommand(command);\n',
     replace:
-      '    const data = encodeTransaction(transaction);\n' +
+      '    const data = encodeCommand(command);\n' +
       `    if (data[0] === 1 && this.#parts.machine.featureLevel >= ${nextLevel}) data[0] = ${nextFormat};\n`,
   },
   // A frame: a further version, in which heartbeats and votes have one more field.

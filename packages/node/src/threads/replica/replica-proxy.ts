@@ -1,6 +1,7 @@
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import {
   type Changes,
+  type Command,
   type CommitResult,
   type PathPage,
   type RangePage,
@@ -9,7 +10,6 @@ import {
   type ReplicaStatus,
   type StoredRecord,
   StoreError,
-  type Transaction,
   Watchers,
 } from '@transitd/storage-fsm';
 import { ChangeReader } from '../coherence/change-reader.ts';
@@ -92,8 +92,8 @@ export class ReplicaProxy implements Replica {
     return (await this.#call({ kind: 'paths', query })) as PathPage;
   }
 
-  async commit(transaction: Transaction): Promise<CommitResult> {
-    return (await this.#call({ kind: 'commit', transaction: transactionToSend(transaction) })) as CommitResult;
+  async commit(command: Command): Promise<CommitResult> {
+    return (await this.#call({ kind: 'commit', transaction: transactionToSend(command) })) as CommitResult;
   }
 
   async fresh(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { RangePage, RangeQuery, StoredRecord, Transaction } from '@transitd/storage-fsm';
+import type { Command, RangePage, RangeQuery, StoredRecord, Transaction } from '@transitd/storage-fsm';
 
 /** A request of a gateway to the main thread. `id` is unique among the open requests of the gateway. */
 export type ReplicaRequest = { readonly id: number } & ReplicaCall;
@@ -24,8 +24,9 @@ export const pageToSend = ({ records, ...page }: RangePage): RangePage => ({
   records: records.map((record) => ({ ...record, value: alone(record.value) })),
 });
 
-/** @throws TypeError for a restore, which the main thread runs itself */
-export function transactionToSend({ conditions, writes, restore }: Transaction): Transaction {
-  if (restore !== undefined) throw new TypeError('a gateway restores no snapshots');
+/** @throws TypeError for other commands, which the main thread commits itself */
+export function transactionToSend(command: Command): Transaction {
+  if (!('writes' in command)) throw new TypeError('a gateway commits only changes of records');
+  const { conditions, writes } = command;
   return { conditions, writes: writes.map(({ path, value }) => ({ path, value: value && alone(value) })) };
 }
