@@ -435,7 +435,11 @@ export class TransitEngine {
    * @returns whether the end was reached, and the number of deleted records
    */
   async sweep(limit: number): Promise<{ readonly removed: number; readonly finished: boolean }> {
-    const { cursor, removed, finished } = await sweepVersions(this.#store, this.#paths, this.#sweepCursor, limit);
+    const { cursor, removed, finished } = await sweepVersions(this.#store, this.#paths, {
+      cursor: this.#sweepCursor,
+      limit,
+      isKept: (keyId) => this.transfers.isRestoring(keyId),
+    });
     this.#sweepCursor = cursor;
     return { removed, finished };
   }

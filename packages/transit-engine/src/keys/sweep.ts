@@ -23,14 +23,19 @@ const pageNames = 100;
  * available version. It walks over the key ids and decides from the records alone, so it needs no state that a crash could lose. Only the
  * active node runs it.
  * @param limit - approximate maximum of key ids read plus records deleted
+ * @param isKept - returns whether the versions of a key id stay, although no name refers to them yet
  */
-export async function sweepVersions(store: Store, paths: Paths, cursor: string, limit: number): Promise<SweepProgress> {
+export async function sweepVersions(
+  store: Store,
+  paths: Paths,
+  { cursor, limit, isKept }: { readonly cursor: string; readonly limit: number; readonly isKept: (keyId: string) => boolean },
+): Promise<SweepProgress> {
   let [at, removed, work] = [cursor, 0, 0];
   while (work < limit) {
     const page = await store.paths({ prefix: paths.versions, limit: pageNames, ...(at !== '' && { after: at }) });
     let isChanged = false;
     for (const lowest of lowestVersions(paths, page.paths)) {
-      const deleted = await deleteUnreachable(store, paths, lowest, limit - work);
+      const deleted = isKept(lowest.keyId) ? 0 : await deleteUnreachable(store, paths, lowest, limit - work);
       removed += deleted ?? 0;
       work += 1 + (deleted ?? 0);
       // A key id of which records were deleted, here or meanwhile, may have more: it is read again until nothing is left to delete.

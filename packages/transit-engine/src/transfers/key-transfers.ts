@@ -17,7 +17,7 @@ import { permissionDenied, TransitError } from '../values/errors.ts';
 import { commitAndWipe } from '../values/secrets.ts';
 import { backupSteps, decodeBackup } from './backup.ts';
 import { destinationOf, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
-import { versionsMax } from './key-backup.ts';
+import { type KeyBackup, versionsMax } from './key-backup.ts';
 import { checkExport, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
 import {
   checkImported,
@@ -30,7 +30,7 @@ import {
   materialWarnings,
 } from './key-import.ts';
 import { PairChecks } from './pair-checks.ts';
-import { restoreKey } from './restore.ts';
+import { type Replaced, restoreKey } from './restore.ts';
 import { archivedKey, type ReadRecords } from './salvage.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
@@ -61,9 +61,16 @@ export interface RestoreRequest {
 export class KeyTransfers {
   readonly #parts: TransferParts;
   readonly #pairChecks = new PairChecks();
+  /** Key ids of restores in progress. */
+  readonly #restoring = new Set<string>();
 
   constructor(parts: TransferParts) {
     this.#parts = parts;
+  }
+
+  /** Returns whether the versions of a key id are being restored: until the end, no name refers to them. */
+  isRestoring(keyId: string): boolean {
+    return this.#restoring.has(keyId);
   }
 
   /** Returns the public key, in PEM, under which callers wrap material for import. It is created on first use. */
@@ -222,7 +229,7 @@ export class KeyTransfers {
     if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
     const whole = await decodeBackup(backup);
     const name = requested ?? whole.name;
-    const { store, paths, keys, clock } = this.#parts;
+    const { keys } = this.#parts;
     try {
       await this.#pairChecks.check(whole);
       if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
@@ -230,8 +237,7 @@ export class KeyTransfers {
       return await this.#making(name, async (isHeld) => {
         const existing = await keys.key(name);
         if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);
-        const at = { nowMs: clock.dueMs(), utcMs: clock.utcMs(), isHeld };
-        return (await restoreKey(store, paths, existing ?? { name, revision: 0 }, whole, at)) ? [] : undefined;
+        return (await this.#restored(existing ?? { name, revision: 0 }, whole, isHeld)) ? [] : undefined;
       });
     } finally {
       wipeSecrets(whole.versions);
@@ -247,16 +253,27 @@ export class KeyTransfers {
    */
   async salvageKey(source: string, name: string, read: ReadRecords): Promise<readonly string[]> {
     if (!isKeyName(source) || !isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
-    const { store, paths, keys, clock } = this.#parts;
+    const { paths, keys } = this.#parts;
     const whole = await archivedKey(paths, source, read);
     try {
       return await this.#making(name, async (isHeld) => {
         if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', 'a key of this name already exists');
-        const at = { nowMs: clock.dueMs(), utcMs: clock.utcMs(), isHeld };
-        return (await restoreKey(store, paths, { name, revision: 0 }, whole, at)) ? [] : undefined;
+        return (await this.#restored({ name, revision: 0 }, whole, isHeld)) ? [] : undefined;
       });
     } finally {
       wipeSecrets(whole.versions);
+    }
+  }
+
+  /** Returns whether the key was restored; see {@link restoreKey}. */
+  async #restored(replaced: Replaced, backup: KeyBackup, isHeld: boolean): Promise<boolean> {
+    const { store, paths, clock } = this.#parts;
+    const id = newKeyId();
+    this.#restoring.add(id);
+    try {
+      return await restoreKey(store, paths, replaced, backup, { id, nowMs: clock.dueMs(), utcMs: clock.utcMs(), isHeld });
+    } finally {
+      this.#restoring.delete(id);
     }
   }
 }

@@ -3,7 +3,7 @@ import { aged, agingOf, agingSettings } from '../keys/aging.ts';
 import { dueWrites } from '../keys/due.ts';
 import { type StoredKey, unconfirmedWrites } from '../keys/key.ts';
 import { encodeKeyRecord, type KeyRecord } from '../keys/key-record.ts';
-import { newKeyId, newRecord } from '../keys/new-version.ts';
+import { newRecord } from '../keys/new-version.ts';
 import type { Paths } from '../keys/paths.ts';
 import { encodeVersionRecord } from '../keys/version-record.ts';
 import { commitAndWipe } from '../values/secrets.ts';
@@ -12,11 +12,15 @@ import type { KeyBackup } from './key-backup.ts';
 /** Version records in one transaction, so that no transaction grows with a key's history. */
 const versionsPerTransaction = 1000;
 
+/** The key of the name, if there is one, which a restore replaces. */
+export type Replaced = Pick<StoredKey, 'name' | 'revision'> & { readonly record?: KeyRecord };
+
 /**
  * Writes the versions under a new key id, then the key's record in one transaction. Until the key's record is written, the versions are
- * unreachable, and after a failure the sweep deletes them. If the sweep deletes versions of a restore in progress, it deletes the lowest
- * version first, and the last transaction conflicts.
+ * unreachable, and after a failure the sweep deletes them. If the sweep of another node, which has become active, deletes versions of a
+ * restore in progress, it deletes the lowest version first, and the last transaction conflicts.
  * @param replaced - the existing key, or its absence; if this has changed by the end, the key is not restored
+ * @param id - the new key id
  * @param utcMs - as in `aged`; dates the restore, before which the key may have been used elsewhere
  * @param isHeld - see {@link newRecord}
  * @returns whether the key was restored; if not, something changed in the meantime
@@ -24,9 +28,9 @@ const versionsPerTransaction = 1000;
 export async function restoreKey(
   store: Store,
   paths: Paths,
-  replaced: Pick<StoredKey, 'name' | 'revision'> & { readonly record?: KeyRecord },
+  replaced: Replaced,
   { record: { aging: before, spentVersions: _, ...settings }, versions }: KeyBackup, // its uses are counted from zero
-  { nowMs, utcMs, isHeld }: { readonly nowMs: number; readonly utcMs: number; readonly isHeld: boolean },
+  { id, nowMs, utcMs, isHeld }: { readonly id: string; readonly nowMs: number; readonly utcMs: number; readonly isHeld: boolean },
 ): Promise<boolean> {
   const { name } = replaced;
   // The time of old versions begins anew: they may be the reason for the restore.
@@ -34,7 +38,7 @@ export async function restoreKey(
   const restored: KeyRecord = {
     ...settings,
     ...(aging && { aging }),
-    id: newKeyId(),
+    id,
     latestCreatedMs: Math.min(settings.latestCreatedMs, nowMs),
     restore: { timeMs: utcMs, version: settings.latestVersion },
   };

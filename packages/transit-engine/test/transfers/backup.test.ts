@@ -85,31 +85,37 @@ describe('backup and restore', () => {
     expect(Object.keys(await everything(store)).filter((path) => path.startsWith(paths.rotations.prefix))).to.deep.equal([]);
   });
 
-  it('restore more versions than fit into one transaction, and start over if the sweep deleted some', async () => {
-    const inner = memoryStore();
-    const { engine } = newEngine({ store: inner });
-    await engine.createKey('k', restorable);
-    const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
-    const record = { ...(await storedKey(inner, 'k')), latestVersion: 1500 };
-    const first = await storedVersion(inner, 'k', 1);
-    const versions = Array.from({ length: 1500 }, (_, index) => ({ ...first, version: index + 1 }));
-    const backup = encodeBackup('k', record, versions).toString('base64');
-    let commits = 0;
-    const store: Store = {
-      ...inner,
-      commit: async (transaction) => {
-        const result = await inner.commit(transaction);
-        commits += 1;
-        if (commits === 2) while (!(await newEngine({ store: inner }).engine.sweep(10_000)).finished);
-        return result;
-      },
-    };
-    const restoring = newEngine({ store }).engine;
-    await restoring.transfers.restoreKey({ backup, name: 'copy' });
-    expect(commits, 'two attempts of two parts and a name each').to.equal(6);
-    expect(await decryptOne(restoring, 'copy', { ciphertext })).to.deep.equal({ plaintext: fox });
-    expect((await restoring.readKey('copy')).versions).to.have.lengthOf(1500);
-  });
+  for (const [sweeper, parts, because] of [
+    ['another node', 6, 'two attempts of two parts and a name each'],
+    ['this node', 3, 'one attempt'],
+  ] as const)
+    it(`restore more versions than fit into one transaction, in ${because} if ${sweeper} sweeps meanwhile`, async () => {
+      const inner = memoryStore();
+      const { engine } = newEngine({ store: inner });
+      await engine.createKey('k', restorable);
+      const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
+      const record = { ...(await storedKey(inner, 'k')), latestVersion: 1500 };
+      const first = await storedVersion(inner, 'k', 1);
+      const versions = Array.from({ length: 1500 }, (_, index) => ({ ...first, version: index + 1 }));
+      const backup = encodeBackup('k', record, versions).toString('base64');
+      let commits = 0;
+      const store: Store = {
+        ...inner,
+        commit: async (transaction) => {
+          const result = await inner.commit(transaction);
+          commits += 1;
+          const sweeping = sweeper === 'this node' ? restoring : newEngine({ store: inner }).engine;
+          if (commits === 2) while (!(await sweeping.sweep(10_000)).finished);
+          return result;
+        },
+      };
+      const restoring = newEngine({ store }).engine;
+      await restoring.transfers.restoreKey({ backup, name: 'copy' });
+      expect(commits, because).to.equal(parts);
+      expect(await decryptOne(restoring, 'copy', { ciphertext })).to.deep.equal({ plaintext: fox });
+      expect((await restoring.readKey('copy')).versions).to.have.lengthOf(1500);
+      expect(await restoring.sweep(10_000)).to.deep.equal({ removed: 0, finished: true });
+    });
 
   it('refuse a backup that was modified or truncated anywhere, before any write', async () => {
     const { engine, store } = newEngine();
