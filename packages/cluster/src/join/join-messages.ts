@@ -7,9 +7,8 @@ import {
   type SealTerms,
   wrappedJoinSecretBytes,
 } from '@transitd/barrier';
-import type { LevelRange } from '@transitd/storage-fsm';
 import { z } from 'zod';
-import { type Member, parseHostAndPort, parseMembers } from '../membership/membership.ts';
+import { isHostAndPort, type Member, nodeIdMax, parseMembers, pem } from '../membership/membership.ts';
 import { ClusterError } from '../refusals/cluster-error.ts';
 
 /** A node that asks to become a member. */
@@ -74,13 +73,6 @@ const bytes = (count: number) => {
     .refine(({ length }) => length === count, error);
 };
 
-/** One PEM block. */
-const pem = (label: string, charactersMax: number) => {
-  const error = `is not one ${label} in PEM of at most ${charactersMax} characters`;
-  const block = new RegExp(`^-----BEGIN ${label}-----\n(?:[A-Za-z0-9+/=]{1,76}\n)+-----END ${label}-----\n?$`);
-  return z.string(error).max(charactersMax, error).regex(block, error);
-};
-
 const whole = (min: number, max: number) => {
   const error = `is not a whole number from ${min} to ${max}`;
   return z.int(error).min(min, error).max(max, error);
@@ -97,16 +89,13 @@ export const isLeaderAddress = (text: string): boolean =>
   apiAddress.safeParse(text).success && /^https?:\/\/[^/?#\\]+\/?$/.test(text);
 
 const clusterAddressProblem = 'is not an address such as 10.0.0.1:8201, of at most 256 characters';
-const clusterAddress = matching(/^[\x21-\x7e]{1,256}$/, clusterAddressProblem).refine(
-  (text) => parseHostAndPort(text) !== undefined,
-  clusterAddressProblem,
-);
+const clusterAddress = matching(/^[\x21-\x7e]{1,256}$/, clusterAddressProblem).refine(isHostAndPort, clusterAddressProblem);
 
 const level = whole(1, 2 ** 32 - 1);
 const flag = z.boolean('is neither true nor false');
 const challengeId = matching(/^[0-9a-f]{32}$/, 'is not the id of a challenge');
 const proof = bytes(32);
-const fingerprint = matching(/^[0-9a-f]{64}$/, 'is not a SHA-256 in hex');
+const shareHash = matching(/^[0-9a-f]{64}$/, 'is not a SHA-256 in hex').transform((hex) => Buffer.from(hex, 'hex'));
 
 /** Limit of all fields of a request that this release does not know, as JSON. */
 const addedCharactersMax = 4096;
@@ -116,7 +105,7 @@ const levels = z.strictObject({ oldest: level, newest: level }, 'is not a range 
 /** A joiner of a later release may send further fields: it does not know the release of the leader yet. */
 const requestMessage = z
   .looseObject({
-    node_id: whole(1, 2 ** 48 - 1),
+    node_id: whole(1, nodeIdMax),
     name: matching(/^[\w.-]{1,64}$/, 'is not a name of at most 64 letters, digits, _ . and -'),
     api_addr: apiAddress,
     cluster_addr: clusterAddress,
@@ -126,28 +115,31 @@ const requestMessage = z
     nonce: bytes(32),
   })
   .refine(
-    ({ node_id, name, api_addr, cluster_addr, non_voter, feature_levels, request, nonce, ...added }) =>
-      JSON.stringify(added).length <= addedCharactersMax,
+    (message) => JSON.stringify(addedIn(message)).length <= addedCharactersMax,
     `has unknown fields of more than ${addedCharactersMax} characters`,
   );
+
+/** Returns the fields that this release does not know. */
+const addedIn = (message: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(message).filter(([name]) => !Object.hasOwn(requestMessage.shape, name)));
 
 const seal = z.strictObject({
   type: z.enum(['shamir', 'static', ...providerSealTypes], 'is not a type of seal that this release knows'),
   threshold: whole(1, 255),
   shares: whole(1, 255),
-  share_hashes: z.array(fingerprint, 'is not a list').max(255, 'has more than 255 entries'),
+  share_hashes: z.array(shareHash, 'is not a list').max(255, 'has more than 255 entries'),
   key_id: z.string('is not a string').max(keyIdCharactersMax, `is longer than ${keyIdCharactersMax} characters`),
   wrapped_key: z.string('is not a string').exactOptional(),
   name: z.string('is not a string').exactOptional(),
 });
 
-const offerMessage = z.strictObject({
+const announcement = z.strictObject({
   cluster_id: matching(/^[0-9a-f-]{1,64}$/, 'is not the id of a cluster'),
   authority: pem('CERTIFICATE', 8192),
-  seal,
   challenge_id: challengeId,
-  wrapped: bytes(wrappedJoinSecretBytes),
 });
+
+const offerMessage = announcement.extend({ seal, wrapped: bytes(wrappedJoinSecretBytes) });
 
 const answerMessage = z.strictObject({ challenge_id: challengeId, proof });
 
@@ -156,7 +148,7 @@ export const joinRequestSchema = z.toJSONSchema(requestMessage, { io: 'input' })
 export const joinAnswerSchema = z.toJSONSchema(answerMessage, { io: 'input' });
 
 const memberMessage = z.strictObject({
-  node_id: whole(1, 2 ** 48 - 1),
+  node_id: whole(1, nodeIdMax),
   name: z.string(),
   api_addr: z.string(),
   cluster_addr: z.string(),
@@ -166,141 +158,95 @@ const memberMessage = z.strictObject({
   feature_levels: levels,
 });
 
-const welcomeMessage = z.strictObject({
+const admission = z.strictObject({
   certificate: pem('CERTIFICATE', 8192),
   members: z.array(memberMessage, 'is not a list').max(256, 'has more than 256 entries'),
-  proof,
 });
 
-const levelsOf = ({ levels: { oldest, newest } }: { readonly levels: LevelRange }): object => ({ oldest, newest });
+const welcomeMessage = admission.extend({ proof });
 
-export const encodeRequest = (request: JoinRequest): object => ({
-  node_id: request.id,
-  name: request.name,
-  api_addr: request.apiAddress,
-  cluster_addr: request.clusterAddress,
-  non_voter: request.nonVoter,
-  feature_levels: levelsOf(request),
-  request: request.request,
-  nonce: request.nonce.toString('base64'),
-  ...request.added,
-});
+/** The names in memory of the fields that have another name in a message. */
+const namesInMemory = {
+  node_id: 'id',
+  api_addr: 'apiAddress',
+  cluster_addr: 'clusterAddress',
+  non_voter: 'nonVoter',
+  feature_levels: 'levels',
+  next_certificate: 'nextCertificate',
+  cluster_id: 'clusterId',
+  challenge_id: 'challengeId',
+  seal: 'terms',
+  share_hashes: 'shareHashes',
+  key_id: 'keyId',
+  wrapped_key: 'wrappedKey',
+} as const;
+type NameInMemory<K> = K extends keyof typeof namesInMemory ? (typeof namesInMemory)[K] : K;
+type InMemory<T> = { [K in keyof T as string extends K ? never : NameInMemory<K>]: T[K] };
+
+const nameInMemory = (name: string): string => (namesInMemory as Readonly<Record<string, string>>)[name] ?? name;
+
+/** Returns the known fields of a message under their names in memory. */
+const inMemory = <S extends z.ZodObject>({ shape }: S, message: z.output<S>): InMemory<z.output<S>> =>
+  Object.fromEntries(
+    Object.keys(shape).flatMap((name) => (Object.hasOwn(message, name) ? [[nameInMemory(name), message[name]]] : [])),
+  ) as InMemory<z.output<S>>;
+
+/** Encodes a value by its schema. Fields are in the order of the schema, so that two encodings of a message have the same bytes. */
+function encode(schema: unknown, value: unknown): unknown {
+  if (schema instanceof z.ZodArray) return (value as readonly unknown[]).map((one) => encode(schema.element, one));
+  if (Buffer.isBuffer(value)) return value.toString(schema === shareHash ? 'hex' : 'base64');
+  if (!(schema instanceof z.ZodObject)) return value;
+  const fields = value as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    Object.entries(schema.shape).flatMap(([name, field]) => {
+      const one = fields[nameInMemory(name)];
+      return one === undefined ? [] : [[name, encode(field, one)]];
+    }),
+  );
+}
+
+const encoder = (schema: z.ZodObject) => (fields: object) => encode(schema, fields) as object;
+
+export const encodeRequest = ({ added, ...request }: JoinRequest): object => ({ ...encoder(requestMessage)(request), ...added });
+export const encodeAnnouncement: (fields: Announcement) => object = encoder(announcement);
+export const encodeOffer: (offer: JoinOffer) => object = encoder(offerMessage);
+export const encodeAnswer: (answer: JoinAnswer) => object = encoder(answerMessage);
+export const encodeAdmission: (fields: Admission) => object = encoder(admission);
+export const encodeWelcome: (welcome: JoinWelcome) => object = encoder(welcomeMessage);
 
 /** @throws ClusterError `join_malformed`, as do all decoders here */
 export function decodeRequest(message: unknown): JoinRequest {
-  const { node_id, name, api_addr, cluster_addr, non_voter, feature_levels, request, nonce, ...added } = parse(
-    requestMessage,
-    message,
-  );
-  return {
-    id: node_id,
-    name,
-    apiAddress: api_addr,
-    clusterAddress: cluster_addr,
-    nonVoter: non_voter,
-    levels: feature_levels,
-    request,
-    nonce,
-    ...(Object.keys(added).length > 0 && { added }),
-  };
+  const read = parse(requestMessage, message);
+  const added = addedIn(read);
+  return { ...inMemory(requestMessage, read), ...(Object.keys(added).length > 0 && { added }) };
 }
-
-export const encodeAnnouncement = ({ clusterId, authority, challengeId }: Announcement): object => ({
-  cluster_id: clusterId,
-  authority,
-  challenge_id: challengeId,
-});
-
-export const encodeOffer = (offer: JoinOffer): object => ({
-  ...encodeAnnouncement(offer),
-  seal: {
-    type: offer.terms.type,
-    threshold: offer.terms.threshold,
-    shares: offer.terms.shares,
-    share_hashes: offer.terms.shareHashes.map((hash) => hash.toString('hex')),
-    key_id: offer.terms.keyId,
-    ...(offer.terms.wrappedKey !== undefined && { wrapped_key: offer.terms.wrappedKey }),
-    ...(offer.terms.name !== undefined && { name: offer.terms.name }),
-  },
-  wrapped: offer.wrapped.toString('base64'),
-});
 
 export function decodeOffer(message: unknown): JoinOffer {
-  const { cluster_id, authority, seal, challenge_id, wrapped } = parse(offerMessage, message);
-  return { clusterId: cluster_id, authority, terms: termsOf(seal), challengeId: challenge_id, wrapped };
+  const offer = inMemory(offerMessage, parse(offerMessage, message));
+  const terms = inMemory(seal, offer.terms);
+  const problem = problemOf(terms);
+  if (problem !== undefined) throw new ClusterError('join_malformed', `seal${problem}`);
+  return { ...offer, terms };
 }
 
-function termsOf({ type, name, threshold, shares, share_hashes, key_id, wrapped_key }: z.output<typeof seal>): SealTerms {
+function problemOf({ type, name, threshold, shares, shareHashes, keyId, wrappedKey }: SealTerms): string | undefined {
   try {
     checkCounts({ shares, threshold });
-  } catch (error) {
-    throw new ClusterError('join_malformed', 'seal: threshold does not fit the number of shares', { cause: error });
+  } catch {
+    return ': threshold does not fit the number of shares';
   }
-  if (share_hashes.length !== shares)
-    throw new ClusterError('join_malformed', 'seal.share_hashes does not have one hash for each share');
-  if ((key_id === '') !== (type === 'shamir'))
-    throw new ClusterError('join_malformed', 'seal.key_id does not fit the type of the seal');
-  if (!isSealName(type, name)) throw new ClusterError('join_malformed', 'seal.name does not fit the type of the seal');
-  if (!isWrappedKey(type, wrapped_key))
-    throw new ClusterError('join_malformed', 'seal.wrapped_key does not fit the type of the seal');
-  const shareHashes = share_hashes.map((hash) => Buffer.from(hash, 'hex'));
-  return {
-    type,
-    ...(name !== undefined && { name }),
-    shares,
-    threshold,
-    shareHashes,
-    keyId: key_id,
-    ...(wrapped_key !== undefined && { wrappedKey: wrapped_key }),
-  };
+  if (shareHashes.length !== shares) return '.share_hashes does not have one hash for each share';
+  if ((keyId === '') !== (type === 'shamir')) return '.key_id does not fit the type of the seal';
+  if (!isSealName(type, name)) return '.name does not fit the type of the seal';
+  return isWrappedKey(type, wrappedKey) ? undefined : '.wrapped_key does not fit the type of the seal';
 }
 
-export const encodeAnswer = ({ challengeId, proof }: JoinAnswer): object => ({
-  challenge_id: challengeId,
-  proof: proof.toString('base64'),
-});
-
-export function decodeAnswer(message: unknown): JoinAnswer {
-  const { challenge_id, proof } = parse(answerMessage, message);
-  return { challengeId: challenge_id, proof };
-}
-
-export const encodeAdmission = ({ certificate, members }: Admission): object => ({
-  certificate,
-  members: members.map((member) => ({
-    node_id: member.id,
-    name: member.name,
-    api_addr: member.apiAddress,
-    cluster_addr: member.clusterAddress,
-    certificate: member.certificate,
-    ...(member.nextCertificate !== undefined && { next_certificate: member.nextCertificate }),
-    non_voter: member.nonVoter,
-    feature_levels: levelsOf(member),
-  })),
-});
-
-export const encodeWelcome = (welcome: JoinWelcome): object => ({
-  ...encodeAdmission(welcome),
-  proof: welcome.proof.toString('base64'),
-});
+export const decodeAnswer = (message: unknown): JoinAnswer => inMemory(answerMessage, parse(answerMessage, message));
 
 export function decodeWelcome(message: unknown): JoinWelcome {
-  const { certificate, members, proof } = parse(welcomeMessage, message);
-  return { certificate, members: membersOf(members), proof };
-}
-
-function membersOf(members: z.output<typeof welcomeMessage>['members']): readonly Member[] {
-  const list = members.map(({ node_id, api_addr, cluster_addr, non_voter, next_certificate, feature_levels, ...same }) => ({
-    ...same,
-    id: node_id,
-    apiAddress: api_addr,
-    clusterAddress: cluster_addr,
-    nonVoter: non_voter,
-    levels: feature_levels,
-    ...(next_certificate !== undefined && { nextCertificate: next_certificate }),
-  }));
+  const welcome = inMemory(welcomeMessage, parse(welcomeMessage, message));
   try {
-    return parseMembers(list);
+    return { ...welcome, members: parseMembers(welcome.members.map((member) => inMemory(memberMessage, member))) };
   } catch (error) {
     throw new ClusterError('join_malformed', 'members is not a list of members', { cause: error });
   }

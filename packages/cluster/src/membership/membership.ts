@@ -65,14 +65,20 @@ const removedMax = 256;
 const bytesMax = 40 * 1024;
 const format = 1;
 
-const id = z
-  .int()
-  .min(1)
-  .max(2 ** 48 - 1);
+export const nodeIdMax = 2 ** 48 - 1;
+
+/** One PEM block. */
+export const pem = (label: string, charactersMax: number) => {
+  const error = `is not one ${label} in PEM of at most ${charactersMax} characters`;
+  const block = new RegExp(`^-----BEGIN ${label}-----\n(?:[A-Za-z0-9+/=]{1,76}\n)+-----END ${label}-----\n?$`);
+  return z.string(error).max(charactersMax, error).regex(block, error);
+};
+
+const id = z.int().min(1).max(nodeIdMax);
 const name = z.string().regex(/^[\w.-]{1,64}$/);
 const certificate = z.string().regex(/^[0-9a-f]{64}$/);
 // Fields that only a later release knows are kept: a node of this release may change the list while it is the active one.
-const member = z.looseObject({
+export const memberSchema = z.looseObject({
   id,
   name,
   apiAddress: z.url({ protocol: /^https?$/ }).max(256),
@@ -82,13 +88,10 @@ const member = z.looseObject({
   nonVoter: z.boolean(),
   levels: levelRange,
 });
-const authority = z
-  .string()
-  .max(2048)
-  .regex(/^-----BEGIN CERTIFICATE-----\n(?:[A-Za-z0-9+/=]{1,76}\n)+-----END CERTIFICATE-----\n?$/);
+const authority = pem('CERTIFICATE', 2048);
 const list = z.looseObject({
   format: z.literal(format),
-  members: z.array(member),
+  members: z.array(memberSchema),
   removed: z.array(z.looseObject({ id, name, certificate })).max(removedMax),
   authorities: z
     .looseObject({
@@ -101,7 +104,7 @@ const list = z.looseObject({
 
 /** Parses members from their stored JSON. @throws Error */
 export function parseMembers(json: unknown): readonly Member[] {
-  const result = z.array(member).safeParse(json);
+  const result = z.array(memberSchema).safeParse(json);
   if (!result.success) throw new Error('the list of members has an unknown format');
   return result.data;
 }
@@ -204,6 +207,6 @@ export function parseHostAndPort(text: string): { readonly host: string; readonl
   return host === undefined || port < 1 || !URL.canParse(`wss://${text}`) ? undefined : { host, port };
 }
 
-function isHostAndPort(text: string): boolean {
+export function isHostAndPort(text: string): boolean {
   return parseHostAndPort(text) !== undefined;
 }

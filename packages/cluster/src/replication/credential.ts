@@ -3,7 +3,7 @@ import { isSecondaryId, type PrimaryNodes } from '@transitd/replication';
 import { jsonIn } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { isPair } from '../membership/authority.ts';
-import { parseHostAndPort } from '../membership/membership.ts';
+import { isHostAndPort } from '../membership/membership.ts';
 
 /** The addresses, authorities and certificate with which a secondary connects to its primary. The key is a secret. */
 export interface PrimaryCredential {
@@ -37,15 +37,7 @@ const isCertificate = (text: string): boolean => {
   }
 };
 
-export const addressesSchema = z
-  .array(
-    z
-      .string()
-      .max(261)
-      .refine((address) => parseHostAndPort(address) !== undefined, 'is no address'),
-  )
-  .min(1)
-  .max(32);
+export const addressesSchema = z.array(z.string().max(261).refine(isHostAndPort, 'is no address')).min(1).max(32);
 export const authoritiesSchema = z.array(pem.refine(isCertificate, 'is no certificate')).min(1).max(4);
 
 /** The fields of a credential, for tokens and records. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { levelRange } from '../membership/member-levels.ts';
-import { type CommittedMembers, parseHostAndPort, parseMembers } from '../membership/membership.ts';
+import { type CommittedMembers, memberSchema, parseMembers } from '../membership/membership.ts';
 import { type SignedList, signedList } from '../membership/signed-list.ts';
 
 export const heartbeatPath = '/cluster/echo';
@@ -8,11 +8,8 @@ export const heartbeatPath = '/cluster/echo';
 /** The body of a heartbeat: what a node reports about itself. */
 export const heartbeatRequestSchema = z.object({
   name: z.string().max(64),
-  apiAddress: z.url({ protocol: /^https?$/ }).max(256),
-  clusterAddress: z
-    .string()
-    .max(256)
-    .refine((text) => parseHostAndPort(text) !== undefined),
+  apiAddress: memberSchema.shape.apiAddress,
+  clusterAddress: memberSchema.shape.clusterAddress,
   appliedIndex: z.int().min(0),
   /** The sender's `cluster_heartbeat_interval`, which decides how long the sender may serve after an answer. */
   intervalMs: z.int().min(1),

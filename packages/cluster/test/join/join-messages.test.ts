@@ -82,6 +82,39 @@ describe('the messages of a join', () => {
     expect(decodeWelcome(sent(encodeWelcome(welcome)))).to.deep.equal(welcome);
   });
 
+  it('have these bytes in every release, because the proofs cover them', () => {
+    const pinned = { type: 'transit', threshold: 1, shares: 1, keyId: 'k', name: 'n', wrappedKey: 'w' } as const;
+    const terms = { ...pinned, shareHashes: [Buffer.alloc(32, 0xab)] };
+    const [nonce, proof, wrapped] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(93, 3)];
+    const [authority, challengeId] = ['a', 'cd'.repeat(16)];
+    const announcement = { wrapped, terms, challengeId, authority, clusterId: 'c' };
+    const admission = { members: welcome.members.slice(1), certificate: 'a' };
+    const base64 = (bytes: Buffer): string => bytes.toString('base64');
+    for (const [message, text] of [
+      [
+        encodeRequest({ added: { 9: 1, later: 2 }, ...request, request: 'r', nonce }),
+        '{"9":1,"node_id":42,"name":"n42","api_addr":"https://10.0.0.42:8200","cluster_addr":"[fd00::2a]:8201",' +
+          `"non_voter":false,"feature_levels":{"oldest":1,"newest":2},"request":"r","nonce":"${base64(nonce)}","later":2}`,
+      ],
+      [encodeAnnouncement(announcement), `{"cluster_id":"c","authority":"a","challenge_id":"${challengeId}"}`],
+      [
+        encodeOffer(announcement),
+        `{"cluster_id":"c","authority":"a","challenge_id":"${challengeId}","seal":{"type":"transit","threshold":1,"shares":1,` +
+          `"share_hashes":["${'ab'.repeat(32)}"],"key_id":"k","wrapped_key":"w","name":"n"},"wrapped":"${base64(wrapped)}"}`,
+      ],
+      [encodeAnswer({ proof, challengeId }), `{"challenge_id":"${challengeId}","proof":"${base64(proof)}"}`],
+      [
+        encodeWelcome({ proof, ...admission }),
+        '{"certificate":"a","members":[{"node_id":2,"name":"n2","api_addr":"https://10.0.0.1:8200",' +
+          `"cluster_addr":"10.0.0.1:8201","certificate":"${'ab'.repeat(32)}","next_certificate":"${'cd'.repeat(32)}",` +
+          `"non_voter":true,"feature_levels":{"oldest":1,"newest":1}}],"proof":"${base64(proof)}"}`,
+      ],
+    ] as const)
+      expect(JSON.stringify(message)).to.equal(text);
+    const { proof: _, ...admitted } = encodeWelcome({ proof, ...admission }) as { proof: string };
+    expect(JSON.stringify(encodeAdmission(admission))).to.equal(JSON.stringify(admitted));
+  });
+
   it('take a request with fields of a later release, and cover them with the proofs', () => {
     const later = sent({ ...encodeRequest(request), 9: 1, later: { nested: [true] }, again: 'x' });
     const read = decodeRequest(later);
