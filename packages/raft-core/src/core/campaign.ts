@@ -120,6 +120,7 @@ export class Campaign {
     const { from, term, lastIndex, lastTerm } = message;
     const state = this.#state;
     if (term < state.term || state.role === 'leader') return;
+    if (term === state.term && state.leader !== 0 && state.leader !== from) return; // only a leader may end its own lease
     if (term > state.term) state.becomeFollower({ term, leader: from });
     if (state.fitness === 'sealed') {
       state.answer(message, { type: 'HeartbeatResp', round: 0, fit: false });

@@ -54,11 +54,13 @@ export class LinearizableReads {
       );
   }
 
-  onAnswer({ requests, index, ok }: ReadIndexResp): void {
-    const { incarnation, reads, observe } = this.#state;
+  /** Takes answers of the leader alone: all reads that wait were sent to it, because they are dropped when another node becomes the leader. */
+  onAnswer({ from, requests, index, ok }: ReadIndexResp): void {
+    const { incarnation, reads, leader, observe } = this.#state;
     for (const request of requests) {
       // An answer to an earlier incarnation of this node must not confirm a read that now has the same number.
-      if (request.incarnation !== incarnation || !reads.answered(request.id)) observe('late read answer ignored');
+      if (from !== leader || request.incarnation !== incarnation || !reads.answered(request.id))
+        observe('late read answer ignored');
       else if (ok) reads.confirm({ ctx: request.id, index });
       else reads.drop([request.id]);
     }

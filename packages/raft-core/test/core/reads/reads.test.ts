@@ -149,6 +149,25 @@ describe('ReadIndex', () => {
     expect(three.droppedReads).to.deep.equal([2, 3]);
   });
 
+  it('an answer of another node than the leader confirms nothing, and drops nothing', () => {
+    const cluster = new Cluster([1, 2, 3]);
+    cluster.elect(1);
+    const three = cluster.node(3);
+    cluster.passes = ({ type }) => type !== 'ReadIndex';
+    three.core.readIndex(1);
+    cluster.settle();
+    const [asked] = cluster.sentOf('ReadIndex');
+    if (asked === undefined) throw new Error('nothing was asked');
+    for (const ok of [true, false]) {
+      cluster.deliver({ ...asked, type: 'ReadIndexResp', from: 2, to: 3, index: 0, ok });
+      cluster.settle();
+    }
+    expect([three.reads, three.droppedReads]).to.deep.equal([[], []]);
+    cluster.deliver({ ...asked, type: 'ReadIndexResp', from: 1, to: 3, index: 1, ok: true });
+    cluster.settle();
+    expect(three.reads).to.deep.equal([{ ctx: 1, index: 1 }]);
+  });
+
   it('a late answer to an earlier incarnation of the asker confirms nothing', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.elect(1);
@@ -270,14 +289,15 @@ describe('leadership transfer', () => {
     expect(byTransfer(), 'the next term began with an election').to.deep.equal([false, true, false]);
   });
 
-  it('a target with a different last entry, or that is not a voter, does not campaign', () => {
+  it('a target with a different last entry, that is not a voter, or that another node than the leader told, does not campaign', () => {
     const cluster = new Cluster([1, 2, 3, 4], { conf: confOf([1, 2, 3], { learners: [4] }) });
     cluster.elect(1);
-    for (const { to, lastIndex } of [
-      { to: 2, lastIndex: 2 },
-      { to: 4, lastIndex: 1 },
+    for (const { from, to, lastIndex } of [
+      { from: 1, to: 2, lastIndex: 2 },
+      { from: 1, to: 4, lastIndex: 1 },
+      { from: 3, to: 2, lastIndex: 1 },
     ]) {
-      const order: Message = { from: 1, to, term: 1, clusterId: 'c', session: 1, type: 'TimeoutNow', lastIndex, lastTerm: 1 };
+      const order: Message = { from, to, term: 1, clusterId: 'c', session: 1, type: 'TimeoutNow', lastIndex, lastTerm: 1 };
       cluster.deliver(order);
       expect(cluster.node(to).core.status().role).to.equal('follower');
     }
