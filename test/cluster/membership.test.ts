@@ -4,7 +4,7 @@ import { renameSync, rmSync } from 'node:fs';
 import { expect } from 'chai';
 import { damageLog, generationsIn } from './harness/disk-damage.ts';
 import { expectHealthBody } from './harness/health-body.ts';
-import type { LiveCluster } from './harness/live-cluster.ts';
+import { LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
 import { attempt, type Outcome } from './harness/outcome.ts';
 import { readmit, remove } from './harness/removal.ts';
@@ -246,6 +246,39 @@ describe('a node that is replaced', function () {
       expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });
       await isReplaced(cluster, { hurt, leader, workload });
     }));
+});
+
+describe('a voter whose disk was rolled back while no node runs that knew it better', function () {
+  this.timeout(scenarioMs);
+
+  it('can lose acknowledged writes for the others, and the node that has them stops with 74 and says so', async () => {
+    const cluster = await LiveCluster.formed();
+    try {
+      const has = await cluster.settled();
+      const [rolledBack, away] = cluster.others(has) as [LiveNode, LiveNode];
+      await rolledBack.stop();
+      const earlier = `${rolledBack.dataDir}-earlier`;
+      execFileSync('cp', ['-a', rolledBack.dataDir, earlier]); // with its modes
+      await rolledBack.start();
+      await cluster.settled();
+      await away.stop();
+      expect((await cluster.askWhenLed(has, 'POST', 'transit/keys/acknowledged', {})).status).to.equal(200);
+      await Promise.all([has.kill(), rolledBack.kill()]);
+      rmSync(rolledBack.dataDir, { recursive: true });
+      renameSync(earlier, rolledBack.dataDir);
+      const others = [away, rolledBack];
+      await Promise.all(others.map((node) => node.start()));
+      const leader = await cluster.leader(others);
+      expect((await cluster.askWhenLed(leader, 'GET', 'transit/keys/acknowledged')).status).to.equal(404);
+      expect(await has.launch().exited).to.deep.equal({ code: 74, signal: null });
+      expect(has.log).to.match(
+        /"level":"fatal"[^\n]*two histories exist under this cluster id: [^\n]* do not empty this data_dir/,
+      );
+      await cluster.leader(others);
+    } finally {
+      await cluster.end();
+    }
+  });
 });
 
 /** Replaces the node by one with an empty disk that joins again. Expects that no acknowledged write was lost. */

@@ -34,6 +34,7 @@ export type { ReadDone } from './driver/reads.ts';
 export { runsWithoutPeers } from './driver/without-peers.ts';
 export { type Grant, grantUntil, isHeld, type ReadMoment } from './grant.ts';
 export { InvariantViolation, invariant } from './invariant.ts';
+export { HistoryConflict } from './log/history-conflict.ts';
 export { LogDamage } from './log/log-damage.ts';
 export * from './ports.ts';
 export { majority } from './quorum/majority.ts';

@@ -1,7 +1,7 @@
 // Faults that end the process, and the exit code of each.
 import type { Node } from '@transitd/node';
 import { endProcess, exitCode, type Logger, reasonOf, StartError } from '@transitd/process';
-import { LogDamage } from '@transitd/raft-core';
+import { HistoryConflict, LogDamage } from '@transitd/raft-core';
 import { StorageDamaged, StorageFailed, StorageInUse, UnsupportedLevel } from '@transitd/storage-fsm';
 
 /** Returns the handler of fatal errors, which ends the process. */
@@ -11,7 +11,7 @@ export function stopOnFault(log: Logger): (error: Error) => void {
     if (failed) return; // the log and the driver both report the same disk failure
     failed = true;
     const code = codeOf(error);
-    if (error instanceof UnsupportedLevel) log.fatal(error.message);
+    if (error instanceof UnsupportedLevel || error instanceof HistoryConflict) log.fatal(error.message);
     else
       log.fatal(
         { reason: reasonOf(error) },
@@ -41,6 +41,7 @@ export async function openOrExitCode(open: () => Promise<Node>, log: Logger): Pr
 
 function codeOf(error: Error): number {
   if (error instanceof UnsupportedLevel) return exitCode.start;
+  if (error instanceof HistoryConflict) return exitCode.storage; // an operator has to act before a restart
   return isStorageError(error) ? exitCode.storage : exitCode.invariant;
 }
 

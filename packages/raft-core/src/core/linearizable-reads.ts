@@ -54,7 +54,7 @@ export class LinearizableReads {
       );
   }
 
-  /** Takes answers of the leader alone: all reads that wait were sent to it, because they are dropped when another node becomes the leader. */
+  /** Takes answers of the leader alone: it was sent all reads that wait, because a change of the leader drops them. */
   onAnswer({ from, requests, index, ok }: ReadIndexResp): void {
     const { incarnation, reads, leader, observe } = this.#state;
     for (const request of requests) {

@@ -1,4 +1,4 @@
-import { invariant } from '../../invariant.ts';
+import { HistoryConflict } from '../../log/history-conflict.ts';
 import type { LogView } from '../../log/log-view.ts';
 import type { Entry, LogIndex, Term } from '../../types.ts';
 
@@ -13,6 +13,7 @@ export type AppendVerdict =
  * Judges an Append as a follower (Raft §5.3). The follower acknowledges the last entry that the message shows, never its own last entry,
  * which may come from another leader. Entries that match stay, and so do entries after the message's last one: a delayed, shorter message
  * does not contradict them.
+ * @throws HistoryConflict at a committed entry, which is never superseded
  */
 export function receiveAppend(
   log: LogView,
@@ -22,7 +23,10 @@ export function receiveAppend(
   const committed = [{ index: prevIndex, term: prevTerm }, ...entries.slice(0, Math.max(0, commitIndex - prevIndex))];
   for (const { index, term } of committed) {
     const agrees = index > commitIndex || index < log.baseIndex || log.termAt(index) === term;
-    invariant(agrees, 'a committed entry is never superseded', { index, term, commitIndex });
+    if (!agrees)
+      throw new HistoryConflict(
+        `the leader has an entry ${index} of term ${term}, and another one is committed here, up to ${commitIndex}`,
+      );
   }
   if (prevIndex < commitIndex) return { kind: 'committed' };
   if (!log.holds({ index: prevIndex, term: prevTerm })) {

@@ -1,6 +1,6 @@
 import type { ConfAt } from '../../confchange/conf-history.ts';
 import { membersOf } from '../../confchange/conf-state.ts';
-import { invariant } from '../../invariant.ts';
+import { HistoryConflict } from '../../log/history-conflict.ts';
 import type { LogView } from '../../log/log-view.ts';
 import type { Entry, LogIndex, MessageBody, NodeId, SnapshotMeta } from '../../types.ts';
 import type { Observe } from '../contract/coverage-events.ts';
@@ -91,7 +91,10 @@ export class Replication {
 
   acknowledged(peer: Progress, index: LogIndex): boolean {
     const { log, observe } = this.#node;
-    invariant(index <= log.lastIndex, 'no peer acknowledges more than the leader has', { peer: peer.id, index });
+    if (index > log.lastIndex)
+      throw new HistoryConflict(
+        `node ${peer.id} has entry ${index}, and the log of its leader, this node, ends at ${log.lastIndex}`,
+      );
     const { offered, match } = peer;
     const isProgress = peer.acknowledged(index, log.baseIndex + 1);
     if (offered !== undefined && isProgress && index < offered.index)

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { HistoryConflict } from '../../../src/log/history-conflict.ts';
 import { LogDamage } from '../../../src/log/log-damage.ts';
 import type { Entry, Message } from '../../../src/types.ts';
 import { bytes, Cluster, confOf, TestNode } from '../cluster.ts';
@@ -78,7 +79,10 @@ describe('replication, on a follower', () => {
       { prev: { index: 1, term: 1 }, entries: [entry(2, 1), entry(3, 1)] },
       { prev: { index: 0, term: 0 }, entries: [entry(1, 2)] },
     ]) {
-      expect(() => append(follower([1, 1, 2, 2], 3), prev, entries)).to.throw(/never superseded/);
+      expect(() => append(follower([1, 1, 2, 2], 3), prev, entries)).to.throw(
+        HistoryConflict,
+        /entry \d+ of term \d+, and another one is committed/,
+      );
     }
     const beat = {
       from: 1,
