@@ -313,6 +313,8 @@ describe('the doctor', () => {
       expect(found).to.include('warn listener 127.0.0.1:8200 name');
       writeFileSync(tls.key_file, 'no key');
       expect(await problems({ listeners })).to.deep.equal(['fail listener 127.0.0.1:8200']);
+      const [fault] = await problems({ listeners: [{ address: '[::1]:8200', tls }] });
+      expect(fault).to.equal('fail listener [::1]:8200');
     });
 
     it('reports an expired revocation list of a listener', async () => {

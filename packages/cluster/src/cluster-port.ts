@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { addressText } from '@transitd/configuration';
 import { sharedRun } from '@transitd/event-loop';
 import { LogLimit, reasonOf } from '@transitd/process';
 import { listPath } from './list-delivery.ts';
@@ -122,13 +122,9 @@ export class ClusterPort implements IdentityUser {
       onFault: (error) => log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
     });
     const address = clusterListenAddress(config);
-    const { host } = address;
     const port = await listener.listen(address);
     if (this.#phase.kind === 'closed') return listener.close();
     this.#phase = { kind: 'open', listener };
-    log.info(
-      { address: isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`, advertised: config.cluster_addr },
-      'the cluster port is open',
-    );
+    log.info({ address: addressText({ ...address, port }), advertised: config.cluster_addr }, 'the cluster port is open');
   }
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Barrier } from '@transitd/barrier';
+import { addressText } from '@transitd/configuration';
 import { oneAtATime } from '@transitd/event-loop';
 import { freshForIntervals } from '@transitd/health';
 import { LogLimit, reasonOf } from '@transitd/process';
@@ -211,7 +212,7 @@ export class RegisteredPeers implements Peers {
     const address = clusterListenAddress(config);
     await listener.listen(address);
     this.#listener = listener;
-    log.info({ address: `${address.host}:${address.port}`, advertised: config.cluster_addr }, 'the cluster port is open');
+    log.info({ address: addressText(address), advertised: config.cluster_addr }, 'the cluster port is open');
   }
 }
 

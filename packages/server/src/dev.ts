@@ -14,7 +14,7 @@ import {
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { newToken } from '@transitd/access';
-import { type Config, type ConfigInput, isLoopback, parseConfig } from '@transitd/configuration';
+import { addressText, type Config, type ConfigInput, isLoopback, parseConfig } from '@transitd/configuration';
 import { requireOwnerOnly, StartError } from '@transitd/process';
 
 export interface DevOptions {
@@ -79,7 +79,7 @@ export function prepareDev({ dataDir, listen, devRootTokenId, devAllowRemote = f
   const remote = config.listeners.find(({ address }) => !isLoopback(address.host));
   if (remote !== undefined && !devAllowRemote) {
     throw new StartError(
-      `a --dev node must listen on a loopback address, not on ${remote.address.host}:${remote.address.port}; use --dev-allow-remote to allow it`,
+      `a --dev node must listen on a loopback address, not on ${addressText(remote.address)}; use --dev-allow-remote to allow it`,
     );
   }
   return { config, dev: { rootToken, secretsFolder: dataDir === undefined ? undefined : secrets } };

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import {
+  addressText,
   type Config,
   isLoopback,
   type ListenerConfig,
@@ -132,7 +133,7 @@ function listenerFindings(
   { address, tls }: ListenerConfig,
   { config: { api_addr: api }, user, nowMs }: { readonly config: Config; readonly user: ServiceUser; readonly nowMs: number },
 ): readonly Finding[] {
-  const check = `listener ${address.host}:${address.port}`;
+  const check = `listener ${addressText(address)}`;
   if (tls === undefined)
     return isLoopback(address.host)
       ? [ok(check, 'no TLS, but reachable from this machine only')]

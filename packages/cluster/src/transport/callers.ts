@@ -2,6 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import { addressText } from '@transitd/configuration';
+import { endpointOf } from '@transitd/http';
 import type { NodeId } from '@transitd/raft-core';
 import { fingerprintOf, nameByAny } from '../membership/certificate.ts';
 import { type NodeIdentity, nameOf } from '../membership/identity.ts';
@@ -165,9 +167,9 @@ export class Callers {
    */
   #callerOn(socket: TLSSocket): Caller | undefined {
     const certificate = socket.getPeerX509Certificate();
-    const address = endpointOf(socket).replace(' ', ':');
+    const { remoteAddress: host = '', remotePort: port = 0 } = socket;
     const refused = (reason: string, from?: NodeId): undefined => {
-      this.#checks.onRefused?.({ address, reason, ...(from !== undefined && { from }) });
+      this.#checks.onRefused?.({ address: addressText({ host, port }), reason, ...(from !== undefined && { from }) });
       return undefined;
     };
     if (certificate === undefined || socket.isSessionReused()) return refused('it shows no certificate');
@@ -215,5 +217,3 @@ export class Callers {
     return listed?.id === from ? listed.memberState : undefined;
   }
 }
-
-const endpointOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import { addressText } from '@transitd/configuration';
 import { RepeatingTask } from '@transitd/event-loop';
 import { OpenResponses, type Reply, readBody, sendReply } from '@transitd/http';
 import { clientCertificateTextMax, StartError } from '@transitd/process';
@@ -111,11 +112,12 @@ export class ClusterListener {
   }
 
   /** Resolves with the port. @throws StartError */
-  listen({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
+  listen(address: { readonly host: string; readonly port: number }): Promise<number> {
+    const { host, port } = address;
     const server = this.#server;
     return new Promise((resolve, reject) => {
       const onError = ({ code, message }: NodeJS.ErrnoException): void =>
-        reject(new StartError(`cluster_listen: ${host}:${port} cannot be used: ${code ?? message}`));
+        reject(new StartError(`cluster_listen: ${addressText(address)} cannot be used: ${code ?? message}`));
       server.once('error', onError);
       server.listen(port, host, () => {
         server.off('error', onError);

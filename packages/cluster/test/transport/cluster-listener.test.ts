@@ -13,6 +13,7 @@ import { until } from '../../../process/test/until.ts';
 import { fingerprintOf } from '../../src/membership/certificate.ts';
 import type { NodeIdentity } from '../../src/membership/identity.ts';
 import type { ListedNode } from '../../src/membership/membership.ts';
+import { Callers } from '../../src/transport/callers.ts';
 import type { ClusterHandler } from '../../src/transport/cluster-call.ts';
 import { ClusterListener, type ClusterListenerOptions } from '../../src/transport/cluster-listener.ts';
 import { clusterId, type TestCluster, type TestNode, testCluster } from '../credentials.ts';
@@ -577,6 +578,30 @@ describe('the cluster port', () => {
     });
     const error = await second.listen({ host: '127.0.0.1', port }).catch((thrown: Error) => thrown);
     expect(error).to.have.property('message', `cluster_listen: 127.0.0.1:${port} cannot be used: EADDRINUSE`);
+  });
+
+  it('names an IPv6 address in brackets: its own, and that of a caller that it refuses', async () => {
+    await start();
+    const refused: string[] = [];
+    const members = { requireIdentity: () => server.identity, memberState: () => undefined };
+    const guests = { standing: () => undefined };
+    const second = new ClusterListener({
+      ...{ members, calls: {}, forwarded: { handle: () => undefined } },
+      ...{ raft: { accept, judge: () => 'in order' }, onFault: () => undefined },
+    });
+    const error = await second.listen({ host: '2001:db8::1', port: 8201 }).catch((thrown: Error) => thrown);
+    expect(error)
+      .to.have.property('message')
+      .that.match(/^cluster_listen: \[2001:db8::1\]:8201 cannot be used: E/);
+    const callers = new Callers({ members, guests, onRefused: ({ address }) => refused.push(address) });
+    const socket = {
+      remoteAddress: 'fd00::2a',
+      remotePort: 4321,
+      getPeerX509Certificate: () => undefined,
+      isSessionReused: () => false,
+    };
+    callers.admit({ ...socket, on: () => undefined, destroy: () => undefined } as unknown as TLSSocket);
+    expect(refused).to.deep.equal(['[fd00::2a]:4321']);
   });
 
   it('ends every connection when it closes', async () => {
