@@ -20,7 +20,7 @@ import type { ClusterHandler } from './transport/cluster-call.ts';
 import { ClusterClient } from './transport/cluster-client.ts';
 import type { Incarnation } from './transport/incarnations.ts';
 import { clusterListenAddress, localAddressFor } from './transport/listen-address.ts';
-import { WebSocketTransport } from './transport/raft-transport.ts';
+import { WebSocketTransport } from './transport/web-socket-transport.ts';
 
 /** Deadline for the head of the response with a snapshot. The leader opens its state before it sends the head. */
 const snapshotHeadMs = 10_000;

@@ -32,9 +32,9 @@ export {
 export type { SnapshotLink } from './snapshot/snapshot-fetch.ts';
 export { readSnapshotFile, writeSnapshotFile } from './snapshot/snapshot-file.ts';
 export type { AppliedEntry, AppliedObserver } from './state/applied-entry.ts';
+export { KeyValueMachine, type KeyValueMachineOptions } from './state/key-value-machine.ts';
 export { type Consensus, LocalReplica } from './state/local-replica.ts';
 export type { ReplicatedSnapshot } from './state/replicated-snapshot.ts';
-export { KeyValueMachine, type KeyValueMachineOptions } from './state/state-machine.ts';
 export type { StateMeta } from './state/state-record.ts';
 export { decodeCommand, decodeTransaction, encodeCommand, encodeTransaction, transactionBytesMax } from './store/codec.ts';
 export { addToDigest, emptyDigest, recordDigest } from './store/digest.ts';

@@ -12,7 +12,7 @@ import { type Disk, localDisk } from '../directory/disk.ts';
 import { removeOtherGenerations } from '../directory/node-directory.ts';
 import { failpoint } from '../failpoint.ts';
 import type { SegmentLog } from '../log/segment-log.ts';
-import type { KeyValueMachine } from '../state/state-machine.ts';
+import type { KeyValueMachine } from '../state/key-value-machine.ts';
 import { unreferencedTimer } from '../timer.ts';
 import { type Fetched, fetchSnapshot, type SnapshotLink } from './snapshot-fetch.ts';
 import { SnapshotSender } from './snapshot-sender.ts';

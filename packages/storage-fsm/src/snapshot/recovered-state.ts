@@ -14,7 +14,7 @@ import { hasNode, lockNodeDirectory, nodePaths } from '../directory/node-directo
 import { type NodeState, NodeStateFile } from '../directory/node-state.ts';
 import { damaged, NewerFormat, StorageDamaged, StorageFailed } from '../errors.ts';
 import { SegmentLog } from '../log/segment-log.ts';
-import { KeyValueMachine } from '../state/state-machine.ts';
+import { KeyValueMachine } from '../state/key-value-machine.ts';
 import { type ReplicationState, recoveredReplicationState, replicationRecordFault } from '../store/replication-state.ts';
 import { writeSnapshot } from './snapshot-stream.ts';
 

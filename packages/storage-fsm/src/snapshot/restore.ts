@@ -1,7 +1,7 @@
 import { CodecError, type LogIndex, type SnapshotMeta } from '@transitd/raft-core';
 import type { FeatureLevel } from '../level/feature-levels.ts';
 import { decodeLevel, levelName } from '../level/level-record.ts';
-import type { KeyValueMachine } from '../state/state-machine.ts';
+import type { KeyValueMachine } from '../state/key-value-machine.ts';
 import { addToDigest, emptyDigest } from '../store/digest.ts';
 import type { Row } from '../store/range.ts';
 import {

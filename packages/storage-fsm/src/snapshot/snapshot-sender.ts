@@ -1,5 +1,5 @@
 import type { Clock, LogIndex, NodeId, SnapshotSource } from '@transitd/raft-core';
-import type { KeyValueMachine } from '../state/state-machine.ts';
+import type { KeyValueMachine } from '../state/key-value-machine.ts';
 import type { StateSnapshot } from '../state/state-store.ts';
 import { StoreError } from '../store/store.ts';
 import { IdleWatch } from './idle-watch.ts';

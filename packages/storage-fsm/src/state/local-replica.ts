@@ -14,7 +14,7 @@ import {
   type StoreErrorCode,
 } from '../store/store.ts';
 import type { Command } from '../store/transaction.ts';
-import type { KeyValueMachine } from './state-machine.ts';
+import type { KeyValueMachine } from './key-value-machine.ts';
 
 /** The part of consensus that a replica uses; raft-core's `Driver` over the same state machine implements it. */
 export interface Consensus {

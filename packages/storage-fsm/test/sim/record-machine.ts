@@ -2,7 +2,7 @@ import type { Entry, LogIndex, NodeId } from '@transitd/raft-core';
 import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/raft-sim';
 import { StorageFailed } from '../../src/errors.ts';
 import { raiseFormat } from '../../src/level/raise-codec.ts';
-import type { KeyValueMachine } from '../../src/state/state-machine.ts';
+import type { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { decodeTransaction, encodeCommand, encodeTransaction } from '../../src/store/codec.ts';
 import type { Tombstones } from './tombstones.ts';
 

@@ -7,7 +7,7 @@ import type { LogRecord } from '../../src/log/record.ts';
 import { decodeSegmentHeader, scanSegment } from '../../src/log/segment.ts';
 import { segmentPath } from '../../src/log/segment-file.ts';
 import { SegmentLog } from '../../src/log/segment-log.ts';
-import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { MemoryDisk } from '../directory/memory-disk.ts';
 import { read } from '../log/log-calls.ts';
 import { AcknowledgedLog } from './acknowledged-log.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { InvariantViolation, type SnapshotMeta } from '@transitd/raft-core';
 import { expect } from 'chai';
 import type { NodeSnapshots } from '../../src/snapshot/node-snapshots.ts';
-import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 import { base, entry, write } from '../log/log-calls.ts';
 import { generations, pair } from './leader-and-follower.ts';

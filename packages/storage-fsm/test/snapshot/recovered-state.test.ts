@@ -13,7 +13,7 @@ import {
 } from '../../src/snapshot/recovered-state.ts';
 import { inspectSnapshot } from '../../src/snapshot/restore.ts';
 import { readSnapshot } from '../../src/snapshot/snapshot-stream.ts';
-import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { StateStore } from '../../src/state/state-store.ts';
 import { encodeTransaction } from '../../src/store/codec.ts';
 import { addToDigest, recordDigest } from '../../src/store/digest.ts';

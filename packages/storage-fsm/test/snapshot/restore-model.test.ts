@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { decodeCommand, encodeCommand } from '../../src/store/codec.ts';
 import { addToDigest, emptyDigest } from '../../src/store/digest.ts';
 import { restoredDigest } from '../../src/store/restore-step.ts';

@@ -11,7 +11,7 @@ import {
   restoreSnapshot,
 } from '../../src/snapshot/restore.ts';
 import { readSnapshotFile, writeSnapshotFile } from '../../src/snapshot/snapshot-file.ts';
-import type { KeyValueMachine } from '../../src/state/state-machine.ts';
+import type { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { type CommitResult, StoreError } from '../../src/store/store.ts';
 import type { Command } from '../../src/store/transaction.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { clearRestores } from '../../src/snapshot/restore.ts';
 import type { AppliedEntry } from '../../src/state/applied-entry.ts';
-import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { encodeCommand } from '../../src/store/codec.ts';
 import { addToDigest, emptyDigest, recordDigest } from '../../src/store/digest.ts';
 import type { Cursor } from '../../src/store/replication-state.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AppliedEntry } from '../../src/state/applied-entry.ts';
-import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { encodeCommand } from '../../src/store/codec.ts';
 import { recordDigest } from '../../src/store/digest.ts';
 import type { ReplicationStep } from '../../src/store/replication-step.ts';

@@ -2,7 +2,7 @@ import { open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { StorageDamaged } from '../../src/errors.ts';
-import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { StateStore } from '../../src/state/state-store.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 import { apply, flush, put } from '../snapshot/snapshot-nodes.ts';

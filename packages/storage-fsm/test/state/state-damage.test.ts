@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { StorageDamaged } from '../../src/errors.ts';
+import { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { tablesInManifest } from '../../src/state/leveldb/manifest.ts';
-import { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { encodeTransaction } from '../../src/store/codec.ts';
 import type { RangePage } from '../../src/store/store.ts';
 

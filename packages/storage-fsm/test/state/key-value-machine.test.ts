@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { StorageDamaged, StorageFailed } from '../../src/errors.ts';
 import { armFailpoints } from '../../src/failpoint.ts';
-import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { KeyValueMachine } from '../../src/state/key-value-machine.ts';
 import { encodeTransaction } from '../../src/store/codec.ts';
 import { addToDigest, emptyDigest, recordDigest } from '../../src/store/digest.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';

@@ -11,7 +11,7 @@ import { ClusterListener } from '../../src/transport/cluster-listener.ts';
 import { ConnectionEnding } from '../../src/transport/connection-ending.ts';
 import { type Incarnation, incarnationHeader, writeIncarnation } from '../../src/transport/incarnations.ts';
 import { backoffMs, type TransportLimits, transportLimits } from '../../src/transport/peer-link.ts';
-import { WebSocketTransport } from '../../src/transport/raft-transport.ts';
+import { WebSocketTransport } from '../../src/transport/web-socket-transport.ts';
 import { clusterId, memberAt, type TestCluster, type TestNode, testCluster } from '../credentials.ts';
 import { type TcpProxy, tcpProxy } from './tcp-proxy.ts';
 
