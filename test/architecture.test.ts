@@ -23,7 +23,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   pkcs11: [],
   process: [],
   configuration: ['process', 'raft-core', 'barrier', 'access'],
-  seals: ['process', 'configuration', 'barrier', 'pkcs11'],
+  seals: ['http', 'process', 'configuration', 'barrier', 'pkcs11'],
   http: ['event-loop', 'process', 'storage-fsm'],
   cluster: [
     ...[

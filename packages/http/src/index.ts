@@ -18,6 +18,7 @@ export { clientCertificateOf, noteClientCertificate } from './connection/client-
 export { Connections, endpointOf } from './connection/connections.ts';
 export { OpenResponses } from './connection/open-responses.ts';
 export { reading } from './connection/reading.ts';
+export { type Answer, AnswerTooLong, exchange } from './exchange.ts';
 export {
   any,
   base64,

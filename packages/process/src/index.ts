@@ -1,5 +1,5 @@
 export { callerGroup, canonicalCidr, commonCidrs, isCidr, plainAddress, withinCidrs } from './address.ts';
-export { type Answer, AnswerTooLong, answerTo, bytesOf, exchange } from './answer.ts';
+export { answerTo, bytesOf } from './answer.ts';
 export { certificatesIn } from './certificates.ts';
 export {
   type ClientCertificate,

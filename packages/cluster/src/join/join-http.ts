@@ -1,4 +1,4 @@
-import { type Answer, AnswerTooLong, exchange } from '@transitd/process';
+import { type Answer, AnswerTooLong, exchange } from '@transitd/http';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import { untrustedReason } from '../refusals/untrusted-reason.ts';
 import type { Send } from './join-client.ts';

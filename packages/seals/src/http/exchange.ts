@@ -1,4 +1,4 @@
-import { exchange } from '@transitd/process';
+import { exchange } from '@transitd/http';
 
 /** TLS settings of the connections to a provider; PEM. */
 export interface ProviderTls {
