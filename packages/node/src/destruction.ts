@@ -1,13 +1,11 @@
 import type { RecordClock } from '@transitd/process';
-import type { ReplicationState, Store } from '@transitd/storage-fsm';
+import { JsonRecord, type ReplicationState, type Store } from '@transitd/storage-fsm';
 import { z } from 'zod';
 
 /** Replicated, so that the next active node waits as long. */
-const path = 'core/destruction';
+const record = new JsonRecord('core/destruction', z.object({ origin: z.string(), notBeforeMs: z.number() }));
 /** Time in which the operators can correct the state before anything of it is lost. */
 export const pauseMs = 24 * 3_600_000;
-
-const schema = z.object({ format: z.literal(1), origin: z.string(), notBeforeMs: z.number() });
 
 /** A state of records that knows what replaced it last. */
 interface Origin {
@@ -32,13 +30,12 @@ export async function destruction(
   clock: RecordClock,
 ): Promise<() => boolean> {
   const origin = originOf(state);
-  const stored = await store.get(path);
-  const last = stored ? schema.parse(JSON.parse(Buffer.from(stored.value).toString())) : { origin: firstOrigin, notBeforeMs: 0 };
+  const { value: last, revision } = (await record.read(store)) ?? { value: { origin: firstOrigin, notBeforeMs: 0 }, revision: 0 };
   const latestMs = clock.utcMs() + pauseMs;
   // A clock that was ahead does not prolong the pause.
   if (last.origin === origin && last.notBeforeMs <= latestMs)
     return () => originOf(state) === origin && clock.dueMs() >= last.notBeforeMs;
-  const value = Buffer.from(JSON.stringify({ format: 1, origin, notBeforeMs: latestMs }));
-  await store.commit({ conditions: [{ path, revision: stored?.revision ?? 0 }], writes: [{ path, value }] });
+  const writes = [record.written({ origin, notBeforeMs: latestMs })];
+  await store.commit({ conditions: [{ path: record.path, revision }], writes });
   return () => false;
 }

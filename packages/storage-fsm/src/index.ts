@@ -39,6 +39,7 @@ export type { StateMeta } from './state/state-record.ts';
 export { decodeCommand, decodeTransaction, encodeCommand, encodeTransaction, transactionBytesMax } from './store/codec.ts';
 export { addToDigest, emptyDigest, recordDigest } from './store/digest.ts';
 export { decodeFields, fieldsIn, hasFields, isCount, type JsonFields, jsonIn } from './store/json-object.ts';
+export { JsonRecord } from './store/json-record.ts';
 export { type MemoryStoreOptions, memoryStore } from './store/memory-store.ts';
 export { comparePaths, pathBytesMax, pathFault } from './store/path.ts';
 export { mergePathPages } from './store/path-page.ts';

@@ -1,4 +1,4 @@
-import type { Store, StoredRecord } from '@transitd/storage-fsm';
+import { JsonRecord, type Store } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { ClusterError } from '../refusals/cluster-error.ts';
 
@@ -11,12 +11,9 @@ export const defaultSettings: AutopilotSettings = {
   serverStabilizationTime: 10,
 };
 
-const path = 'core/autopilot';
-const format = 1;
 const count = z.int().min(0);
 /** Fields that only a later release knows are left out. */
-const record = z.object({
-  format: z.literal(format),
+const fields = z.object({
   cleanupDeadServers: z.boolean(),
   deadServerLastContactThreshold: count,
   lastContactThreshold: count,
@@ -26,7 +23,9 @@ const record = z.object({
 });
 
 /** When a member counts as healthy, and when the active node removes a dead one. Times in whole seconds. */
-export type AutopilotSettings = Readonly<Omit<z.output<typeof record>, 'format'>>;
+export type AutopilotSettings = Readonly<z.output<typeof fields>>;
+
+const record = new JsonRecord('core/autopilot', fields);
 
 /** @throws ClusterError `invalid_request` */
 function checkSettings(settings: AutopilotSettings): void {
@@ -43,26 +42,17 @@ const refusal = (message: string): ClusterError => new ClusterError('invalid_req
 
 /** Returns the stored settings, or the defaults. @throws Error for an unknown format; StoreError */
 export async function readSettings(store: Pick<Store, 'get'>): Promise<AutopilotSettings> {
-  return settingsIn(await store.get(path));
-}
-
-function settingsIn(stored: StoredRecord | undefined): AutopilotSettings {
-  if (stored === undefined) return defaultSettings;
-  const read = record.safeParse(JSON.parse(Buffer.from(stored.value).toString('utf8')));
-  if (!read.success) throw new Error(`the record ${path} has an unknown format`);
-  const { format: _, ...settings } = read.data;
-  return settings;
+  return (await record.read(store))?.value ?? defaultSettings;
 }
 
 /** Stores the given settings; the others stay as they are. @throws ClusterError `invalid_request`, StoreError */
 export async function changeSettings(store: Store, changes: Partial<AutopilotSettings>): Promise<void> {
   for (;;) {
-    const stored = await store.get(path);
-    const { revision = 0 } = stored ?? {};
-    const settings = { ...settingsIn(stored), ...changes };
+    const { value, revision } = (await record.read(store)) ?? { value: defaultSettings, revision: 0 };
+    const settings = { ...value, ...changes };
     checkSettings(settings);
-    const value = Buffer.from(JSON.stringify({ format, ...settings }));
-    const { outcome } = await store.commit({ conditions: [{ path, revision }], writes: [{ path, value }] });
+    const conditions = [{ path: record.path, revision }];
+    const { outcome } = await store.commit({ conditions, writes: [record.written(settings)] });
     if (outcome === 'committed') return;
   }
 }

@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
-import { jsonIn, type Store, type StoredRecord, StoreError, type Write } from '@transitd/storage-fsm';
+import { JsonRecord, type Store, StoreError, type Write } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { ClusterError } from '../refusals/cluster-error.ts';
 import { type NodeName, uriOf } from './certificate.ts';
@@ -17,8 +17,8 @@ export interface ClusterAuthority {
 export const authorityPath = 'core/cluster-authority';
 /** Path of the record of an announced authority. The path begins with `authorityPath`, so that a restore keeps both records. */
 export const nextAuthorityPath = `${authorityPath}-next`;
-const format = 1;
-const stored = z.object({ format: z.literal(format), key: z.string(), certificate: z.string() }).refine(isPair);
+const recordAt = (path: string): JsonRecord<ClusterAuthority> =>
+  new JsonRecord(path, z.object({ key: z.string(), certificate: z.string() }).refine(isPair));
 
 /** A request in PEM is well below 1 KiB. */
 const requestCharactersMax = 4096;
@@ -139,7 +139,7 @@ export async function keyIn(pem: string, subject: string): Promise<webcrypto.Cry
 
 /** Returns the record of an authority; write it through the barrier. */
 export function authorityRecord({ key, certificate }: ClusterAuthority, path: string = authorityPath): Write {
-  return { path, value: Buffer.from(JSON.stringify({ format, key, certificate })) };
+  return recordAt(path).written({ key, certificate });
 }
 
 /**
@@ -151,8 +151,7 @@ export async function readAuthority(
   store: Pick<Store, 'get'>,
   path: string = authorityPath,
 ): Promise<ClusterAuthority | undefined> {
-  const record = await store.get(path);
-  return record === undefined ? undefined : authorityIn(record, path);
+  return (await recordAt(path).read(store))?.value;
 }
 
 /** Returns the same, or `unreadable` for a record that a restore under another root key has left. @throws StoreError */
@@ -166,14 +165,6 @@ export async function readAuthorityIfReadable(
     if (error instanceof StoreError) throw error;
     return 'unreadable';
   }
-}
-
-function authorityIn({ value }: StoredRecord, path: string): ClusterAuthority {
-  const read = stored.safeParse(jsonIn(value));
-  value.fill(0);
-  if (!read.success) throw new Error(`the record ${path} has an unknown format`); // an error of the parser could contain the key
-  const { key, certificate } = read.data;
-  return { key, certificate };
 }
 
 /** Whether a private key (PEM) belongs to a certificate (PEM); not if one of them is malformed. */

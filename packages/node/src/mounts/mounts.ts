@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Refusal, type Store, type Write } from '@transitd/storage-fsm';
+import { JsonRecord, Refusal, type Store, type Write } from '@transitd/storage-fsm';
 import { z } from 'zod';
 
 /** A mounted engine: its path, and the id that prefixes its records. A mount can move, its records do not. */
@@ -63,12 +63,8 @@ const mountShape = z.object({
   inert: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string()).readonly()])),
 });
 
-const format = 1;
-const tableShape = z.object({
-  format: z.literal(format),
-  mounts: z.array(mountShape),
-  moves: z.array(z.object({ id: z.string(), from: z.string(), to: z.string() })),
-});
+const moveShape = z.object({ id: z.string(), from: z.string(), to: z.string() });
+const mountsRecord = new JsonRecord<MountTable>(mountsPath, z.object({ mounts: z.array(mountShape), moves: z.array(moveShape) }));
 
 /** Returns a mount with a new id, and so without records. */
 export const newMount = (path: string, ciphertextPrefix: string): Mount => ({
@@ -91,18 +87,13 @@ export const newMount = (path: string, ciphertextPrefix: string): Mount => ({
 export const initialMounts = (ciphertextPrefix: string): Write =>
   writtenMounts({ mounts: [newMount('transit', ciphertextPrefix)], moves: [] });
 
-export const writtenMounts = ({ mounts, moves }: MountTable): Write => ({
-  path: mountsPath,
-  value: Buffer.from(JSON.stringify({ format, mounts, moves })),
-});
+export const writtenMounts = ({ mounts, moves }: MountTable): Write => mountsRecord.written({ mounts, moves });
 
 /** @throws Error when the record is missing or has an unknown format: the services cannot be loaded then */
 export async function readMounts(store: Store): Promise<{ readonly table: MountTable; readonly revision: number }> {
-  const record = await store.get(mountsPath);
+  const record = await mountsRecord.read(store);
   if (record === undefined) throw new Error(`cannot read the mounts: the record ${mountsPath} is missing`);
-  const parsed = tableShape.safeParse(JSON.parse(Buffer.from(record.value).toString('utf8')));
-  if (!parsed.success) throw new Error(`the record ${mountsPath} has an unknown format`);
-  return { table: parsed.data, revision: record.revision };
+  return { table: record.value, revision: record.revision };
 }
 
 /**

@@ -7,19 +7,17 @@ import {
   acknowledgeMsMin,
   ReplicationError,
 } from '@transitd/replication';
-import type { Store } from '@transitd/storage-fsm';
+import { JsonRecord, type Store } from '@transitd/storage-fsm';
 import { type SecondaryConfirmation, TransitError } from '@transitd/transit-engine';
 import { z } from 'zod';
 import type { ReplicationRole } from './replication-role.ts';
 
 /** Replicated, so that a promoted cluster has the same setting. */
 export const acknowledgePath = 'core/acknowledge';
-const format = 1;
-const schema = z.object({
-  format: z.literal(format),
-  timeoutMs: z.number(),
-  onTimeout: z.enum(['refuse', 'degrade']),
-});
+const setting = new JsonRecord<AcknowledgeSettings>(
+  acknowledgePath,
+  z.object({ timeoutMs: z.number(), onTimeout: z.enum(['refuse', 'degrade']) }),
+);
 
 /** The option `acknowledge: key_material` of a replication set. */
 export class AcknowledgeSetting {
@@ -39,8 +37,7 @@ export class AcknowledgeSetting {
 
   /** Returns the setting; undefined while the option is off. @throws StoreError, or an error for a record of an unknown format */
   async read(): Promise<AcknowledgeSettings | undefined> {
-    const record = await this.#store.get(acknowledgePath);
-    this.#last = record && settingsIn(record.value);
+    this.#last = (await setting.read(this.#store))?.value;
     return this.#last;
   }
 
@@ -51,22 +48,17 @@ export class AcknowledgeSetting {
    */
   async write(changed: Partial<AcknowledgeSettings> | undefined): Promise<void> {
     this.#role.require('primary');
-    const settings = changed && { timeoutMs: acknowledgeMsDefault, onTimeout: 'refuse', ...changed };
+    const defaults: AcknowledgeSettings = { timeoutMs: acknowledgeMsDefault, onTimeout: 'refuse' };
+    const settings = changed && { ...defaults, ...changed };
     if (settings !== undefined && !(settings.timeoutMs >= acknowledgeMsMin && settings.timeoutMs <= acknowledgeMsMax))
       throw new ReplicationError(
         'refused',
         `timeout must be from ${acknowledgeMsMin / 1000} to ${acknowledgeMsMax / 1000} seconds`,
       );
-    const value = settings === undefined ? null : Buffer.from(JSON.stringify({ format, ...settings }));
-    await this.#store.commit({ conditions: [], writes: [{ path: acknowledgePath, value }] });
+    const write = settings === undefined ? { path: acknowledgePath, value: null } : setting.written(settings);
+    await this.#store.commit({ conditions: [], writes: [write] });
     await this.read();
   }
-}
-
-/** Returns the settings in a record. @throws Error for an unknown format */
-function settingsIn(bytes: Uint8Array): AcknowledgeSettings {
-  const { timeoutMs, onTimeout } = schema.parse(JSON.parse(Buffer.from(bytes).toString()));
-  return { timeoutMs, onTimeout };
 }
 
 /** Of a node without `cluster_addr`, which no secondary can reach: none confirms the key material that it makes. */

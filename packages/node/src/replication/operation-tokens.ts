@@ -1,7 +1,8 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import type { RecordClock } from '@transitd/process';
 import { ReplicationError } from '@transitd/replication';
-import { type Store, StoreError } from '@transitd/storage-fsm';
+import { JsonRecord, type Store, StoreError } from '@transitd/storage-fsm';
+import { z } from 'zod';
 import { writeLocal } from './local-record.ts';
 
 /** How long an operation token is valid, in milliseconds. */
@@ -16,8 +17,12 @@ const pattern = /^dr\.[0-9A-Za-z]{23}$/;
 /** Returns whether the text has the form of an operation token. */
 export const isOperationToken = (text: string): boolean => pattern.test(text);
 
-/** Path of the record with the hash of the token. It begins with a local prefix, so it is not replicated. */
-const path = 'core/replication/operation-token';
+/** The hash of the token. The path begins with a local prefix, so the record is not replicated. */
+const tokenRecord = new JsonRecord(
+  'core/replication/operation-token',
+  z.object({ hash: z.string().length(64), expiresMs: z.number() }),
+);
+const { path } = tokenRecord;
 
 /**
  * The operation token of a disaster-recovery secondary, where the tokens of clients are those of the primary. It is created with enough key
@@ -42,8 +47,8 @@ export class OperationTokens {
   async issue(): Promise<string> {
     const random = Array.from({ length: randomCharacters }, () => alphabet[randomInt(alphabet.length)]);
     const token = prefix + random.join('');
-    const record = { format, hash: hashOf(token), expiresMs: this.#clock.dueMs() + operationTokenMs };
-    await writeLocal(this.#store, { path, value: Buffer.from(JSON.stringify(record)) });
+    const expiresMs = this.#clock.dueMs() + operationTokenMs;
+    await writeLocal(this.#store, tokenRecord.written({ hash: hashOf(token), expiresMs }));
     return token;
   }
 
@@ -78,10 +83,10 @@ export class OperationTokens {
     if (!isDeleted) await this.delete(token); // another one may have replaced it
   }
 
-  /** Returns the revision of the record of a valid token. */
+  /** Returns the revision of the record of a valid token; one that a later release has issued is not valid here. */
   async #require(token: string): Promise<number> {
     const stored = await this.#store.get(path);
-    const record = stored && decode(stored.value);
+    const record = stored && tokenRecord.decoded(stored.value);
     const hash = hashOf(token);
     const isValid = record !== undefined && isOperationToken(token) && isSame(record.hash, hash);
     if (stored === undefined || !isValid || this.#clock.utcMs() >= record.expiresMs || this.#used.has(hash)) throw invalid();
@@ -100,7 +105,7 @@ export class OperationTokens {
 
   async #deleteRecordOf(hash: string): Promise<void> {
     const stored = await this.#store.get(path);
-    if (stored === undefined || decode(stored.value)?.hash !== hash) return;
+    if (stored === undefined || tokenRecord.decoded(stored.value)?.hash !== hash) return;
     if (!(await this.#deleteAt(stored.revision))) await this.#deleteRecordOf(hash);
   }
 
@@ -110,15 +115,6 @@ export class OperationTokens {
   }
 }
 
-const format = 1;
-
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
 const isSame = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
 const invalid = (): ReplicationError => new ReplicationError('operation_token', 'the operation token is not valid');
-
-/** Returns undefined for a record of a later release: its token is not valid here. */
-function decode(bytes: Uint8Array): { readonly hash: string; readonly expiresMs: number } | undefined {
-  const { format: stored, hash, expiresMs } = JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>;
-  const isKnown = stored === format && typeof hash === 'string' && hash.length === 64 && typeof expiresMs === 'number';
-  return isKnown ? { hash, expiresMs } : undefined;
-}

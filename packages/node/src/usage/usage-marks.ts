@@ -1,4 +1,4 @@
-import type { Store, Write } from '@transitd/storage-fsm';
+import { JsonRecord, type Store, type Write } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import type { KeyVersionUse } from './counted-uses.ts';
 import type { UsageReport } from './usage-wire.ts';
@@ -6,9 +6,7 @@ import type { UsageReport } from './usage-wire.ts';
 /** Path of the record that says which uses are recorded. It is written with them. */
 export const marksPath = 'core/usage';
 
-const format = 1;
 const marksShape = z.object({
-  format: z.literal(format),
   /** The cluster that counts. A secondary that was promoted has another id, and begins to count again. */
   clusterId: z.string(),
   /** The restore that its records come from; absent if there was none. */
@@ -25,7 +23,9 @@ const marksShape = z.object({
   ),
 });
 
-export type UsageMarks = Readonly<Omit<z.output<typeof marksShape>, 'format'>>;
+export type UsageMarks = Readonly<z.output<typeof marksShape>>;
+
+const marksRecord = new JsonRecord(marksPath, marksShape);
 
 /** Where the records come from that the marks belong to. */
 export interface MarksOrigin {
@@ -147,13 +147,8 @@ export async function readMarks(
   store: Pick<Store, 'get'>,
   origin: MarksOrigin,
 ): Promise<{ readonly marks: UsageMarks; readonly revision: number }> {
-  const stored = await store.get(marksPath);
-  if (stored === undefined) return { marks: emptyMarks(origin), revision: 0 };
-  const { format: _, ...marks } = marksShape.parse(JSON.parse(Buffer.from(stored.value).toString()));
-  return { marks, revision: stored.revision };
+  const { value: marks, revision } = (await marksRecord.read(store)) ?? { value: emptyMarks(origin), revision: 0 };
+  return { marks, revision };
 }
 
-export const writtenMarks = (marks: UsageMarks): Write => ({
-  path: marksPath,
-  value: Buffer.from(JSON.stringify({ format, ...marks })),
-});
+export const writtenMarks = (marks: UsageMarks): Write => marksRecord.written(marks);
