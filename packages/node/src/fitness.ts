@@ -1,8 +1,6 @@
-import type { Barrier } from '@transitd/barrier';
-import type { Storage } from '@transitd/cluster';
 import type { ConfState, Fitness, NodeId } from '@transitd/raft-core';
-import type { MemberSeal } from './member-seal.ts';
-import type { ServingRole } from './serving-role.ts';
+import type { BaseMember } from './member.ts';
+import type { RaftEngine } from './storage/raft-engine.ts';
 
 /** The state of a node on which its fitness depends. */
 interface FitnessState {
@@ -35,18 +33,16 @@ export function isAlone(conf: ConfState, nodeId: NodeId): boolean {
   return others.length === 0 && conf.voters.length === 1;
 }
 
-interface LeadingMember {
-  readonly engine: Storage;
-  readonly barrier: Barrier;
-  readonly role: ServingRole;
-  readonly seal: MemberSeal;
-}
-
 /**
  * Tells consensus whether this node may lead. Called after each change that it depends on, and every second: nothing reports that a disk
  * has room again.
  */
-export function updateFitness({ engine, barrier, role, seal }: LeadingMember): void {
+export function updateFitness({
+  engine,
+  barrier,
+  role,
+  seal,
+}: Pick<BaseMember<RaftEngine>, 'barrier' | 'engine' | 'role' | 'seal'>): void {
   const { driver, replica } = engine;
   driver.setFitness(
     fitnessOf({
