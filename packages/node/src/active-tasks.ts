@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { ensureAuditKey } from '@transitd/audit';
-import type { Barrier } from '@transitd/barrier';
-import type { Engine, NodeRole } from '@transitd/cluster';
-import { type RecordClock, reasonOf } from '@transitd/process';
+import type { NodeRole } from '@transitd/cluster';
+import { type Logger, type RecordClock, reasonOf } from '@transitd/process';
+import { acceptsWrites } from '@transitd/storage-fsm';
 import type { DueChange, DueRound } from '@transitd/transit-engine';
 import { destruction } from './destruction.ts';
 import { type Journal, type OwnOperation, recordedChange } from './due-changes.ts';
 import { type Mount, sweepRemovedMounts } from './mounts/mounts.ts';
-import type { Services } from './services.ts';
+import type { Member } from './phases.ts';
 
 /** Roughly how many records one step of a sweep reads or deletes. */
 const sweepLimit = 500;
@@ -16,23 +16,35 @@ const changesLimit = 5000;
 /** Maximum number of keys of a mount that one round rotates, deletes, or deletes old versions of. */
 const keyLimit = 1000;
 
-/**
- * Runs one round of the active node's tasks: rotates the barrier key and keys that are due, and deletes invalid tokens, keys and versions
- * that are due, and the records of deleted keys and removed mounts. A task that fails is logged and retried in the next round; the other
- * tasks still run.
- */
-export async function runActiveTasks(
-  services: Services,
-  { barrier, role, engine: records }: { readonly barrier: Barrier; readonly role: NodeRole; readonly engine: Engine },
-  { log, audit, clock }: Journal & { readonly clock: RecordClock },
-): Promise<void> {
-  const attempt = async (name: string, task: () => Promise<unknown>, mount?: string): Promise<void> => {
+/** Returns a function that runs a task. One that fails is logged, and the tasks after it still run. */
+const attempts =
+  (log: Logger) =>
+  async (name: string, task: () => Promise<unknown>, mount?: string): Promise<void> => {
     try {
       await task();
     } catch (error) {
       log.warn({ task: name, mount, reason: reasonOf(error) }, 'a maintenance task failed; the next round tries again');
     }
   };
+
+/**
+ * Runs one round of the active node's tasks, and none on any other node: rotates the barrier key and keys that are due, and deletes invalid
+ * tokens, keys and versions that are due, and the records of deleted keys and removed mounts.
+ */
+export async function runActiveTasks(
+  { barrier, role, engine: records, services: loader, snapshots, featureLevel }: Member,
+  { log, audit, clock }: Journal & { readonly clock: RecordClock },
+): Promise<void> {
+  if (!role.isActive) return;
+  const attempt = attempts(log);
+  await attempt('delete the leftovers of a restore', () => snapshots.clearLeftovers());
+  await attempt('raise the feature level', () => featureLevel.maintain());
+  // The node may have been sealed meanwhile, or have lost its role.
+  const { services } = loader;
+  if (!role.isActive || services === undefined) return;
+  // On a secondary, only the seal is its own: everything else that the tasks of an active node change comes from the primary.
+  if (!acceptsWrites(records.replication))
+    return attempt('wrap the root key under the present seal key', () => barrier.maintain('seal'));
 
   const warnOfFailed = (mount: Mount, failed: DueRound['failed'], message: string): void => {
     const [first] = failed;
@@ -116,6 +128,20 @@ export async function runActiveTasks(
     if (corrected > 0)
       log.info({ corrected }, 'corrected the dates of tokens and secret ids that were made while a clock was ahead');
   });
+}
+
+/** Creates the wrapping keys of mounts that have none, as the active node. */
+export async function createWrappingKeys(
+  { role, engine, services: loader }: Member,
+  { log }: Pick<Journal, 'log'>,
+): Promise<void> {
+  const attempt = attempts(log);
+  const { services } = loader;
+  for (const [mount, { transfers }] of services?.mounts.engines ?? []) {
+    // Asked for each mount: while a key was generated, the node may have been sealed, or have lost its role.
+    if (!role.isActive || loader.services !== services || !acceptsWrites(engine.replication)) return;
+    await attempt('create the wrapping key of a mount for imports', () => transfers.wrappingKey(), mount);
+  }
 }
 
 /**

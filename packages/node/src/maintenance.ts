@@ -1,8 +1,7 @@
 import { RepeatingTask, sharedRun } from '@transitd/event-loop';
 import type { HealthAnswer } from '@transitd/health';
-import { reasonOf, systemClock } from '@transitd/process';
-import { acceptsWrites } from '@transitd/storage-fsm';
-import { runActiveTasks } from './active-tasks.ts';
+import { systemClock } from '@transitd/process';
+import { createWrappingKeys, runActiveTasks } from './active-tasks.ts';
 import { HealthLog } from './health-log.ts';
 import type { JoinAttempts } from './join-attempts.ts';
 import type { NodeHost } from './node-host.ts';
@@ -64,46 +63,12 @@ export class NodeMaintenance {
   /** Runs one round of the active node's tasks; does nothing on any other node. */
   async runActiveTasks(): Promise<void> {
     const { member } = this.#node.phases;
-    if (member === undefined || !member.role.isActive) return;
-    const { role, barrier, engine, services, snapshots, featureLevel } = member;
-    await this.#attempt(
-      () => snapshots.clearLeftovers(),
-      'could not delete the leftovers of a restore; the next round tries again',
-    );
-    await this.#attempt(() => featureLevel.maintain(), 'could not raise the feature level; the next round tries again');
-    // The node may have been sealed meanwhile, or have lost its role.
-    if (!role.isActive || services.services === undefined) return;
-    // On a secondary, only the seal is its own: everything else that the tasks of an active node change comes from the primary.
-    if (acceptsWrites(engine.replication)) await runActiveTasks(services.services, member, this.#host);
-    else
-      await this.#attempt(
-        () => barrier.maintain('seal'),
-        'could not wrap the root key under the present seal key; the next round tries again',
-      );
+    if (member !== undefined) await runActiveTasks(member, this.#host);
   }
 
   /** Creates the wrapping keys of mounts that have none, before the first request for them; does nothing on any other node. */
   async createWrappingKeys(): Promise<void> {
     const { member } = this.#node.phases;
-    if (member === undefined) return;
-    const { role, engine, services: loader } = member;
-    const { services } = loader;
-    for (const [mount, { transfers }] of services?.mounts.engines ?? []) {
-      // Asked for each mount: while a key was generated, the node may have been sealed, or have lost its role.
-      if (!role.isActive || loader.services !== services || !acceptsWrites(engine.replication)) return;
-      await this.#attempt(
-        () => transfers.wrappingKey(),
-        'could not create the wrapping key of a mount for imports; the next round tries again',
-        mount,
-      );
-    }
-  }
-
-  async #attempt(task: () => Promise<unknown>, failure: string, mount?: string): Promise<void> {
-    try {
-      await task();
-    } catch (error) {
-      this.#host.log.warn({ mount, reason: reasonOf(error) }, failure);
-    }
+    if (member !== undefined) await createWrappingKeys(member, this.#host);
   }
 }
