@@ -24,7 +24,6 @@ export { JoinClient, type JoinedCluster } from './join/join-client.ts';
 export { JoinDesk } from './join/join-desk.ts';
 export { sendByHttp } from './join/join-http.ts';
 export { isLeaderAddress, joinAnswerSchema, joinRequestSchema } from './join/join-messages.ts';
-export { PendingJoin } from './join/join-pending.ts';
 export { ClusterError } from './refusals/cluster-error.ts';
 
 // Operation: changes of the members, autopilot, rotation of the authority.

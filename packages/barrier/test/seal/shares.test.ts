@@ -66,12 +66,17 @@ describe('shares of a key', () => {
     expect(collection.progress).to.equal(1);
   });
 
-  it('are removed from the collection by a wipe', async () => {
+  it('are zeroed and removed from the collection by a wipe, but stay with their owner', async () => {
     const { shares } = await newSharedKey({ shares: 3, threshold: 2 });
     const collection = new ShareCollection(2, shares.map(hashShare));
-    collection.add(shares[1] ?? Buffer.alloc(0));
+    const [share = Buffer.alloc(0)] = shares;
+    const copy = Buffer.from(share);
+    collection.add(share);
+    const { given } = collection;
     collection.wipe();
     expect(collection.progress).to.equal(0);
+    expect(given.map((each) => each.every((byte) => byte === 0))).to.deep.equal([true]);
+    expect(share).to.deep.equal(copy);
   });
 });
 

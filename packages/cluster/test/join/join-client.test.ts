@@ -1,8 +1,8 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
+import { type SealTerms, ShareCollection } from '@transitd/barrier';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { answerPath, challengePath, type Send } from '../../src/join/join-client.ts';
-import { PendingJoin } from '../../src/join/join-pending.ts';
 import { makeAuthority, makeRequest, signRequest } from '../../src/membership/authority.ts';
 import { fingerprintOf } from '../../src/membership/certificate.ts';
 import { ClusterError } from '../../src/refusals/cluster-error.ts';
@@ -32,6 +32,13 @@ const relay =
     const answer = (await send(address, path, arriving)) as Message;
     return change.down?.(path, answer) ?? answer;
   };
+
+/** The shares that were given to a joining node. */
+function gathered({ threshold, shareHashes }: SealTerms, shares: readonly Uint8Array[]): ShareCollection {
+  const collection = new ShareCollection(threshold, shareHashes);
+  for (const share of shares) collection.add(share);
+  return collection;
+}
 
 const unreachable: Send = () => Promise.reject(new ClusterError('leader_unavailable', 'connect ECONNREFUSED'));
 
@@ -69,16 +76,15 @@ describe('a join', () => {
     });
     const client = clientOf(node, send);
     const terms = await client.prepare();
-    const pending = new PendingJoin(terms);
-    expect(leader.shares.slice(1).map((share) => pending.addShare(share))).to.deep.equal([false, true]);
+    const collected = gathered(terms, leader.shares.slice(1));
     leader.clock.nowMs += 10 * 60_000; // the operators provided the shares late
-    const joined = await client.complete(pending.shares, terms);
+    const joined = await client.complete(collected, terms);
     expect(joined.clusterId).to.equal(clusterId);
     expect(leader.admitted).to.have.lengthOf(1);
     for (const share of leader.shares)
       for (const text of [share.toString('base64'), share.toString('hex')]) expect(sent.join()).not.to.include(text);
     leader.barrier.seal();
-    for (const share of pending.shares.given) await leader.barrier.unseal(share);
+    for (const share of collected.given) await leader.barrier.unseal(share);
     expect(leader.barrier.state.sealed).to.equal(false);
   });
 
@@ -137,26 +143,24 @@ describe('a join', () => {
     leader = await startLeader({ type: 'shamir' });
     const client = clientOf(node, sendTo(leader));
     const terms = await client.prepare();
-    const pending = new PendingJoin(terms);
-    for (const share of leader.shares.slice(1)) pending.addShare(share);
+    const collected = gathered(terms, leader.shares.slice(1));
     const { nonce } = await leader.barrier.rekey.start({ shares: 3, threshold: 2, requireVerification: false });
     for (const share of leader.shares.slice(1)) await leader.barrier.rekey.update({ nonce, share });
-    expect(await codeOf(client.complete(pending.shares, terms))).to.equal('seal_changed');
+    expect(await codeOf(client.complete(collected, terms))).to.equal('seal_changed');
     expect(leader.admitted).to.deep.equal([]);
   });
 
   it('ends without an answer when the shares are wiped during the join', async () => {
     leader = await startLeader({ type: 'shamir' });
     const terms = await clientOf(node, sendTo(leader)).prepare();
-    const pending = new PendingJoin(terms);
-    for (const share of leader.shares.slice(1)) pending.addShare(share);
+    const collected = gathered(terms, leader.shares.slice(1));
     const send = relay(sendTo(leader), {
       up: (_, message) => {
-        pending.reset();
+        collected.wipe();
         return message;
       },
     });
-    expect(await codeOf(clientOf(node, send).complete(pending.shares, terms))).to.equal('share_missing');
+    expect(await codeOf(clientOf(node, send).complete(collected, terms))).to.equal('share_missing');
     expect(leader.admitted).to.deep.equal([]);
   });
 
@@ -275,9 +279,8 @@ describe('an attacker between the two nodes of a join', () => {
       relay(sendTo(local), { down: (path, message) => (path === challengePath ? { ...message, seal: trueSeal } : message) }),
     );
     const terms = await client.prepare();
-    const pending = new PendingJoin(terms);
-    for (const share of leader.shares.slice(1)) pending.addShare(share);
-    expect(await codeOf(client.complete(pending.shares, terms))).to.equal('leader_untrusted');
+    const collected = gathered(terms, leader.shares.slice(1));
+    expect(await codeOf(client.complete(collected, terms))).to.equal('leader_untrusted');
     expect([...leader.admitted, ...local.admitted]).to.deep.equal([]);
   });
 
@@ -291,9 +294,8 @@ describe('an attacker between the two nodes of a join', () => {
       }),
     );
     const terms = await client.prepare();
-    const pending = new PendingJoin(terms);
-    for (const share of leader.shares) pending.addShare(share);
-    expect(await codeOf(client.complete(pending.shares, terms))).to.equal('leader_untrusted');
+    const collected = gathered(terms, leader.shares);
+    expect(await codeOf(client.complete(collected, terms))).to.equal('leader_untrusted');
     expect(leader.admitted).to.deep.equal([]);
   });
 

@@ -1,7 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Barrier, BarrierError, type SealConfig, type SealStatus, sealTypesOf } from '@transitd/barrier';
-import { ClusterError, JoinClient, type JoinedCluster, makeRequest, PendingJoin, sendByHttp } from '@transitd/cluster';
+import {
+  type Barrier,
+  BarrierError,
+  type SealConfig,
+  type SealStatus,
+  type SealTerms,
+  ShareCollection,
+  sealTypesOf,
+} from '@transitd/barrier';
+import { ClusterError, JoinClient, type JoinedCluster, makeRequest, sendByHttp } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { readNamedFile, reasonOf } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
@@ -43,13 +51,24 @@ export function configuredTarget({ retry_join, retry_join_ca_file }: Config): Jo
   }
 }
 
-/** How the joining node proves that it can open the seal of the cluster: by the seal's key, or by shares that are given to it. */
-type Proof = { readonly kind: 'key'; readonly seal: SealConfig } | { readonly kind: 'shares'; readonly pending: PendingJoin };
+/**
+ * How the joining node proves that it can open the seal of the cluster: by the seal's key, or by shares that are given to it. The shares
+ * never leave it. It collects them by the terms that a leader reported: the key from them opens the wrapped secret only if the terms are
+ * true.
+ */
+type Proof =
+  | { readonly kind: 'key'; readonly seal: SealConfig }
+  | { readonly kind: 'shares'; readonly terms: SealTerms; readonly shares: ShareCollection };
+
+const withoutShares = (terms: SealTerms): Proof => ({
+  ...{ kind: 'shares', terms },
+  shares: new ShareCollection(terms.threshold, terms.shareHashes),
+});
 
 /** One attempt to join one cluster. With a Shamir seal it needs the shares first; otherwise it can be completed at once. */
 export class Joining {
   readonly #client: JoinClient;
-  readonly #proof: Proof;
+  #proof: Proof;
   readonly #abort: AbortController;
   /** Aborted when this attempt closes or the node stops. */
   readonly #ending: AbortSignal;
@@ -107,7 +126,7 @@ export class Joining {
     const client = new JoinClient({ joiner, key, leaders, send, randomBytes });
     const types = sealTypesOf(seal);
     const terms = types.includes('shamir') ? await client.prepare(types) : undefined;
-    const proof: Proof = terms?.type === 'shamir' ? { kind: 'shares', pending: new PendingJoin(terms) } : { kind: 'key', seal };
+    const proof: Proof = terms?.type === 'shamir' ? withoutShares(terms) : { kind: 'key', seal };
     return new Joining(client, proof, { abort, ending });
   }
 
@@ -118,25 +137,33 @@ export class Joining {
 
   /** The seal of the cluster while shares are collected; the cluster is known to be initialized. */
   get sealStatus(): SealStatus | undefined {
-    const proof = this.#proof;
-    return proof.kind === 'shares' ? { ...proof.pending.sealStatus, initialized: true } : undefined;
+    if (this.#proof.kind === 'key') return undefined;
+    const { terms, shares } = this.#proof;
+    const { progress } = shares;
+    return {
+      ...{ type: terms.type, initialized: true, sealed: true, t: terms.threshold, n: terms.shares },
+      ...{ progress, nonce: progress === 0 ? '' : shares.nonce, recoverySeal: false, migration: false },
+    };
   }
 
   /** Accepts a share of the cluster's seal; returns whether there are enough. @throws BarrierError `invalid_share` */
   addShare(share: Uint8Array): boolean {
-    return this.#proof.kind === 'key' || this.#proof.pending.addShare(share);
+    if (this.#proof.kind === 'key') return true;
+    this.#proof.shares.add(share);
+    return this.#proof.shares.complete;
   }
 
+  /** Wipes the shares given so far. */
   reset(): void {
-    if (this.#proof.kind === 'shares') this.#proof.pending.reset();
+    if (this.#proof.kind === 'key') return;
+    this.#proof.shares.wipe();
+    this.#proof = withoutShares(this.#proof.terms);
   }
 
   /** Joins. If this fails, the shares are kept for another attempt. @throws ClusterError */
   complete(): Promise<JoinedCluster> {
     const proof = this.#proof;
-    return proof.kind === 'key'
-      ? this.#client.complete(proof.seal)
-      : this.#client.complete(proof.pending.shares, proof.pending.terms);
+    return proof.kind === 'key' ? this.#client.complete(proof.seal) : this.#client.complete(proof.shares, proof.terms);
   }
 
   /**
@@ -144,7 +171,7 @@ export class Joining {
    * @throws BarrierError, StoreError; another error when the node stops
    */
   async unseal(barrier: Barrier): Promise<void> {
-    const shares = this.#proof.kind === 'shares' ? this.#proof.pending.shares.given : [];
+    const shares = this.#proof.kind === 'shares' ? this.#proof.shares.given : [];
     if (shares.length === 0) return;
     for (const endMs = performance.now() + recordsWithinMs; ; await pause(retryMs, undefined, { signal: this.#ending })) {
       try {

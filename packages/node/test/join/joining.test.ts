@@ -13,7 +13,7 @@ import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { until } from '../../../process/test/until.ts';
-import { Joining } from '../../src/join/joining.ts';
+import { Joining, newCandidate } from '../../src/join/joining.ts';
 import { Node } from '../../src/node.ts';
 
 const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>
@@ -192,6 +192,32 @@ describe('a node that joins a cluster', () => {
     expect(second.resetUnseal('192.0.2.66').status).to.include({ progress: 1 });
     expect(await errorOf(second.join({ leaders: [leader] }, '192.0.2.66'))).to.be.instanceOf(RateLimited);
     expect(second.sealStatus.progress).to.equal(1);
+  });
+
+  it('looks like a sealed node with the seal of the cluster, and collects shares anew after a reset', async () => {
+    const { leader, shares } = await firstNode('shamir', { shareCount: 3 });
+    const [one = Buffer.alloc(0)] = shares;
+    const pending = await Joining.prepare({
+      config: (await open('n2', 'shamir')).config,
+      seal: { type: 'shamir' },
+      apiAddress: 'http://n2.example:8200',
+      leaders: [leader],
+      candidate: await newCandidate(),
+      stopping: new AbortController().signal,
+    });
+    const none = { progress: 0, nonce: '' };
+    const sealed = { type: 'shamir', initialized: true, sealed: true, t: 3, n: 3, recoverySeal: false, migration: false };
+    expect(pending.sealStatus).to.deep.equal({ ...sealed, ...none });
+    expect(pending.addShare(one)).to.equal(false);
+    expect(pending.addShare(one), 'the same share counts once').to.equal(false);
+    const nonce = pending.sealStatus?.nonce;
+    expect(pending.sealStatus).to.include({ progress: 1 });
+    expect(nonce).to.match(/^[0-9a-f-]{36}$/);
+    pending.reset();
+    expect(pending.sealStatus).to.include(none);
+    expect(pending.addShare(one)).to.equal(false);
+    expect(pending.sealStatus?.nonce).to.match(/^[0-9a-f-]{36}$/);
+    expect(pending.sealStatus?.nonce).not.to.equal(nonce);
   });
 
   it('joins the configured cluster as soon as it responds, although a caller named another one, and stays with it', async () => {
