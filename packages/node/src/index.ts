@@ -14,7 +14,7 @@ export type { ClusterView, WorkFigures } from './reports/node-report.ts';
 export { gatewayCount, type Services } from './services.ts';
 export { withRecovery } from './snapshots/recovery.ts';
 export type { NodeMemory } from './threads/shared/node-memory.ts';
-export type { KeyVersionUse } from './usage/counted-uses.ts';
 export { useFault } from './usage/evidence.ts';
 export type { CurrentUsage } from './usage/usage-collector.ts';
 export type { UsageLedger } from './usage/usage-ledger.ts';
+export type { KeyVersionUse } from './usage/usage-wire.ts';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { until } from '../../process/test/until.ts';
 import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
 import type { Node } from '../src/node.ts';
-import { Deadline, type DeadlineName } from '../src/threads/shared/deadline.ts';
+import { deadlinesIn } from '../src/threads/shared/deadline.ts';
 import { OpenedNodes, stateOf } from './opened-nodes.ts';
 
 /** Whether the deadlines for the lease, the active role and reads hold: on the active node, and on the standby. */
@@ -39,9 +39,8 @@ describe('the deadlines of gateways on etcd', () => {
     await etcd.stop();
   });
 
-  const deadline = ({ gateways }: Node, name: DeadlineName): Deadline => new Deadline(gateways.memory, name);
-  const holds = (node: Node, name: DeadlineName, inMs = 0): boolean =>
-    deadline(node, name).holds(process.hrtime.bigint() + BigInt(inMs) * 1_000_000n);
+  const holds = ({ gateways }: Node, name: keyof ReturnType<typeof deadlinesIn>, inMs = 0): boolean =>
+    deadlinesIn(gateways.memory)[name].holds(process.hrtime.bigint() + BigInt(inMs) * 1_000_000n);
   const all = (node: Node): boolean[] => (['lease', 'active', 'read'] as const).map((name) => holds(node, name));
 
   /** Waits until one of the nodes serves as the active one, and the other as its standby. */

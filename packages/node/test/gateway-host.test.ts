@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { NodeClock } from '../src/clock/node-clock.ts';
 import { GatewayHost } from '../src/gateway-host.ts';
 import type { ReadEligibility } from '../src/read-eligibility.ts';
-import { Deadline } from '../src/threads/shared/deadline.ts';
+import { deadlinesIn } from '../src/threads/shared/deadline.ts';
 
 const config = parseConfig({
   node_id: 'n1',
@@ -38,7 +38,7 @@ function hostOf(
   host.follow(Object.assign(memoryStore(), { status: () => status }) as unknown as Replica, events);
   const barrier = { onStateChange: () => undefined, sharedKeyring: { onChange: () => undefined } } as unknown as Barrier;
   host.serve({ barrier, eligibility, events });
-  return { host, read: new Deadline(host.memory, 'read'), lease: new Deadline(host.memory, 'lease') };
+  return { host, read: deadlinesIn(host.memory).read, lease: deadlinesIn(host.memory).lease };
 }
 
 describe('the deadlines of gateways', () => {

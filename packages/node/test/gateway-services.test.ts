@@ -11,7 +11,7 @@ import { type LiveEtcd, liveEtcd } from '../../storage-etcd/test/live-etcd.ts';
 import { GatewayServices } from '../src/gateway-services.ts';
 import { Node } from '../src/node.ts';
 import { ReplicaProxy } from '../src/threads/replica/replica-proxy.ts';
-import { Deadline } from '../src/threads/shared/deadline.ts';
+import { deadlinesIn } from '../src/threads/shared/deadline.ts';
 
 const hourMs = 3_600_000;
 
@@ -99,7 +99,7 @@ for (const storage of ['raft', 'etcd'] as const)
     });
 
     it('are not shown once the deadline has passed, or the main thread has ended it', async () => {
-      const deadline = new Deadline(host().memory, 'lease');
+      const deadline = deadlinesIn(host().memory).lease;
       host().lease(performance.now() - 1);
       expect(deadline.holds()).to.equal(false);
       expect(gateway.look()).to.equal(undefined);
@@ -145,7 +145,7 @@ for (const storage of ['raft', 'etcd'] as const)
       expect(status()).to.include({ state: 'active', lastWal: node.member?.replica.status().commitIndex });
       host().lease(performance.now() - 1);
       expect(status(), 'after the lease').to.equal(undefined);
-      new Deadline(host().memory, 'read').set(process.hrtime.bigint() + 10n ** 12n);
+      deadlinesIn(host().memory).read.set(process.hrtime.bigint() + 10n ** 12n);
       expect(gateway.look(), 'a performance standby answers').not.to.equal(undefined);
       expect(status(), 'but does not report its health').to.equal(undefined);
       host().lease(performance.now() + hourMs);

@@ -1,13 +1,5 @@
-import { noUses, type UseTally, useKinds, type VersionUse } from '@transitd/transit-engine';
-
-/** The uses of one key version. The key is known by its id: its name may belong to another key later. */
-export interface KeyVersionUse extends VersionUse {
-  /** The id of the mount. */
-  readonly mount: string;
-  readonly name: string;
-  readonly id: string;
-  readonly version: number;
-}
+import { noUses, type UseTally, useKinds } from '@transitd/transit-engine';
+import type { KeyVersionUse } from './usage-wire.ts';
 
 /** Counts the uses of keys in one thread. */
 export interface UseCounter {
@@ -47,10 +39,7 @@ export class CountedUses {
         this.#keys.get(keyId)?.get(version) ??
         this.#begin({ mount, name, id: keyId, version, ...noUses(), firstMs: nowMs, lastMs: nowMs });
       if (use === undefined) continue;
-      use.encryptions += used.encryptions;
-      use.decryptions += used.decryptions;
-      use.signatures += used.signatures;
-      use.verifications += used.verifications;
+      for (const kind of useKinds) use[kind] += used[kind];
       use.lastMs = Math.max(use.lastMs, nowMs);
     }
   }

@@ -25,7 +25,6 @@ import {
 } from '@transitd/transit-engine';
 import type { MountedEngines } from '../mounts/mounted-engines.ts';
 import { removedPath } from '../mounts/mounts.ts';
-import type { KeyVersionUse } from './counted-uses.ts';
 import type { UsageLedger } from './usage-ledger.ts';
 import {
   type MarksOrigin,
@@ -38,7 +37,7 @@ import {
   unansweredIn,
   writtenMarks,
 } from './usage-marks.ts';
-import { type UsageQuestion, unknownProcess, usageReport } from './usage-wire.ts';
+import { type KeyVersionUse, type UsageQuestion, unknownProcess, usageReport } from './usage-wire.ts';
 
 /** Interval at which uses are recorded, in milliseconds: what a node that dies loses at most. */
 const recordMs = 60_000;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RecordClock } from '@transitd/process';
 import type { UseTally } from '@transitd/transit-engine';
-import { CountedUses, type KeyVersionUse, type UseCounter } from './counted-uses.ts';
-import { type UsageQuestion, type UsageReport, unknownProcess, usageQuestion } from './usage-wire.ts';
+import { CountedUses, type UseCounter } from './counted-uses.ts';
+import { type KeyVersionUse, type UsageQuestion, type UsageReport, unknownProcess, usageQuestion } from './usage-wire.ts';
 
 /** Most key versions in one batch. A transaction holds the batches of all nodes. */
 export const batchVersionsMax = 2000;

@@ -1,7 +1,6 @@
 import { JsonRecord, type Store, type Write } from '@transitd/storage-fsm';
 import { z } from 'zod';
-import type { KeyVersionUse } from './counted-uses.ts';
-import type { UsageReport } from './usage-wire.ts';
+import type { KeyVersionUse, UsageReport } from './usage-wire.ts';
 
 /** Path of the record that says which uses are recorded. It is written with them. */
 export const marksPath = 'core/usage';

@@ -2,8 +2,8 @@ import { z } from 'zod';
 
 const count = z.int().min(0);
 
-/** The uses of one key version, as nodes report them to the active node. */
 const versionUse = z.object({
+  /** The id of the mount. */
   mount: z.string(),
   name: z.string(),
   id: z.string(),
@@ -15,6 +15,8 @@ const versionUse = z.object({
   firstMs: z.int(),
   lastMs: z.int(),
 });
+/** The uses of one key version. The key is known by its id: its name may belong to another key later. */
+export type KeyVersionUse = Readonly<z.output<typeof versionUse>>;
 
 /**
  * A question of the active node. `next`: for the next batch of uses to record; the batches of this process up to `merged` are recorded.

@@ -1,10 +1,10 @@
 import { UseTally } from '@transitd/transit-engine';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { CountedUses, type KeyVersionUse } from '../../src/usage/counted-uses.ts';
+import { CountedUses } from '../../src/usage/counted-uses.ts';
 import { batchVersionsMax, UsageLedger } from '../../src/usage/usage-ledger.ts';
 import { mergedAnswers, type NodeAnswer, recordedOf, type UsageMarks, unansweredIn } from '../../src/usage/usage-marks.ts';
-import type { UsageReport } from '../../src/usage/usage-wire.ts';
+import type { KeyVersionUse, UsageReport } from '../../src/usage/usage-wire.ts';
 
 const clusterId = 'c1';
 const origin = { clusterId, restoredBy: undefined };

@@ -1,18 +1,13 @@
 import { long, type NodeMemory } from './node-memory.ts';
 
 /**
- * `lease`: this node may answer as the active node. `read`: it may answer reads as a performance standby. `active`: it is the active node
- * of a cluster that takes no part in replication.
+ * Returns the deadlines in the memory of a node. `lease`: this node may answer as the active node. `read`: it may answer reads as a
+ * performance standby. `active`: it is the active node of a cluster that takes no part in replication.
  */
-export type DeadlineName = keyof typeof indexOf;
-
-const indexOf = { lease: long.leaseEndNs, read: long.readEndNs, active: long.activeEndNs } as const;
-
-/** Returns the deadlines in the memory of a node, by their names. */
-export const deadlinesIn = (memory: NodeMemory): Readonly<Record<DeadlineName, Deadline>> => ({
-  lease: new Deadline(memory, 'lease'),
-  read: new Deadline(memory, 'read'),
-  active: new Deadline(memory, 'active'),
+export const deadlinesIn = ({ longs }: NodeMemory) => ({
+  lease: new Deadline(longs, long.leaseEndNs),
+  read: new Deadline(longs, long.readEndNs),
+  active: new Deadline(longs, long.activeEndNs),
 });
 
 /**
@@ -23,9 +18,9 @@ export class Deadline {
   readonly #longs: BigInt64Array;
   readonly #index: number;
 
-  constructor({ longs }: NodeMemory, name: DeadlineName) {
+  constructor(longs: BigInt64Array, index: number) {
     this.#longs = longs;
-    this.#index = indexOf[name];
+    this.#index = index;
   }
 
   /** Sets the end. @param endNs - on the clock of `process.hrtime.bigint()` */

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
-import { Deadline } from '../../../src/threads/shared/deadline.ts';
+import { deadlinesIn } from '../../../src/threads/shared/deadline.ts';
 import { newNodeMemory } from '../../../src/threads/shared/node-memory.ts';
 import { SealFlag } from '../../../src/threads/shared/seal-flag.ts';
 import { SharedClock } from '../../../src/threads/shared/shared-clock.ts';
@@ -24,7 +24,7 @@ describe('the shared memory of a node', () => {
   };
 
   describe('a deadline', () => {
-    const deadline = new Deadline(memory, 'lease');
+    const deadline = deadlinesIn(memory).lease;
 
     it('is over at first, and once its time has come', () => {
       expect(deadline.holds()).to.equal(false);
@@ -35,13 +35,13 @@ describe('the shared memory of a node', () => {
 
     it('is over for every thread once it was ended', () => {
       deadline.set(1000n);
-      new Deadline(memory, 'lease').end();
+      deadlinesIn(memory).lease.end();
       expect(deadline.holds(1n)).to.equal(false);
     });
 
     it('is independent of the deadlines of other kinds', () => {
       deadline.set(1000n);
-      new Deadline(memory, 'read').end();
+      deadlinesIn(memory).read.end();
       expect(deadline.holds(999n)).to.equal(true);
     });
 
