@@ -1,6 +1,6 @@
 import type { LogIndex } from '@transitd/raft-core';
-import { type Store, StoreError, type Write } from '@transitd/storage-fsm';
-import { z } from 'zod';
+import { JsonRecord, type Store, StoreError, type Write } from '@transitd/storage-fsm';
+import type { z } from 'zod';
 
 /**
  * Writes one local record. With a revision, only if the record still has it; 0 means that no record exists.
@@ -26,12 +26,10 @@ interface RecordPlace<T> {
   readonly schema: z.ZodType<T>;
 }
 
-const format = 1;
-const formatted = z.object({ format: z.literal(format) });
-
 /** A small record, as JSON, which each node keeps in memory as it has applied it. */
 export class LocalRecord<T extends object> {
   readonly #place: RecordPlace<T>;
+  readonly #record: JsonRecord<T>;
   readonly #unwatch: () => void;
   #present: T | undefined;
   /** Number of changes that `present` may lack; the record that was there at first counts as one. */
@@ -41,26 +39,27 @@ export class LocalRecord<T extends object> {
 
   constructor(place: RecordPlace<T>) {
     this.#place = place;
+    this.#record = new JsonRecord(place.path, place.schema);
     this.#unwatch = place.store.watch(place.path, () => {
       this.#changes += 1;
       void this.refresh();
     });
   }
 
-  /** The newest record that was read; undefined if no record exists, or if a later release wrote it. */
+  /** The newest record that was read; undefined if no record exists, or if its format is unknown. */
   get present(): T | undefined {
     return this.#present;
   }
 
   /** Reads the record, unless nothing has changed since it was read. Call it again from time to time: a sealed node cannot read. */
   async refresh(): Promise<void> {
-    const { store, path, schema } = this.#place;
+    const { store, path } = this.#place;
     const changes = this.#changes;
     if (this.#readAfter === changes) return;
     try {
       const record = await store.get(path);
       if (changes !== this.#changes) return; // the read for that change is newer
-      this.#present = record && decoded(schema, record.value);
+      this.#present = record && this.#record.decoded(record.value);
       this.#readAfter = changes;
     } catch {
       // the next call reads it
@@ -75,16 +74,11 @@ export class LocalRecord<T extends object> {
 
   /** @throws StoreError; ZodError for a value that could not be read again */
   async write(value: T): Promise<void> {
-    const { store, path, schema } = this.#place;
-    await writeLocal(store, { path, value: Buffer.from(JSON.stringify({ format, ...schema.parse(value) })) });
+    const { store, schema } = this.#place;
+    await writeLocal(store, this.#record.written(schema.parse(value)));
   }
 
   close(): void {
     this.#unwatch();
   }
-}
-
-function decoded<T>(schema: z.ZodType<T>, bytes: Uint8Array): T | undefined {
-  const fields: unknown = JSON.parse(Buffer.from(bytes).toString());
-  return formatted.safeParse(fields).success ? schema.parse(fields) : undefined;
 }
