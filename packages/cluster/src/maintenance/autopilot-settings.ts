@@ -1,4 +1,4 @@
-import { JsonRecord, type Store } from '@transitd/storage-fsm';
+import { JsonRecord, type Store, StoreError } from '@transitd/storage-fsm';
 import { z } from 'zod';
 import { ClusterError } from '../refusals/cluster-error.ts';
 
@@ -26,6 +26,8 @@ const fields = z.object({
 export type AutopilotSettings = Readonly<z.output<typeof fields>>;
 
 const record = new JsonRecord('core/autopilot', fields);
+/** Each attempt but the last lost against another change. */
+const attemptsMax = 5;
 
 /** @throws ClusterError `invalid_request` */
 function checkSettings(settings: AutopilotSettings): void {
@@ -47,7 +49,7 @@ export async function readSettings(store: Pick<Store, 'get'>): Promise<Autopilot
 
 /** Stores the given settings; the others stay as they are. @throws ClusterError `invalid_request`, StoreError */
 export async function changeSettings(store: Store, changes: Partial<AutopilotSettings>): Promise<void> {
-  for (;;) {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const { value, revision } = (await record.read(store)) ?? { value: defaultSettings, revision: 0 };
     const settings = { ...value, ...changes };
     checkSettings(settings);
@@ -55,4 +57,5 @@ export async function changeSettings(store: Store, changes: Partial<AutopilotSet
     const { outcome } = await store.commit({ conditions, writes: [record.written(settings)] });
     if (outcome === 'committed') return;
   }
+  throw new StoreError('busy', 'the settings of autopilot change too often: try again');
 }

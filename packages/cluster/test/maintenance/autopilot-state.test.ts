@@ -1,5 +1,5 @@
 import type { NodeId, PeerStatus } from '@transitd/raft-core';
-import { memoryStore } from '@transitd/storage-fsm';
+import { memoryStore, StoreError, type Transaction } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { changeSettings, defaultSettings, readSettings } from '../../src/maintenance/autopilot-settings.ts';
 import { clusterState, deadServer, type LeaderView, Stability } from '../../src/maintenance/autopilot-state.ts';
@@ -128,6 +128,22 @@ describe('a dead server', () => {
 });
 
 describe('the settings of autopilot', () => {
+  it('gives up if another change comes first at each attempt', async () => {
+    const store = memoryStore();
+    let commits = 0;
+    const disturbed = {
+      ...store,
+      commit: async (transaction: Transaction) => {
+        commits += 1;
+        await changeSettings(store, { minQuorum: commits });
+        return store.commit(transaction);
+      },
+    };
+    const failure = await changeSettings(disturbed, { minQuorum: 5 }).catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(StoreError).with.property('code', 'busy');
+    expect(commits).to.equal(5);
+  });
+
   it('are the defaults until they are changed; a change of one setting keeps the values of the other settings', async () => {
     const store = memoryStore();
     expect(await readSettings(store)).to.deep.equal(defaultSettings);
