@@ -1,6 +1,6 @@
 // @live
-// Somebody who holds the certificate and key of a member sends frames that no node sends. They end the connection, and nothing else: no
-// process ends, no memory fills up, and no message is taken in the name of another node.
+// Somebody who holds the certificate and key of a member sends malformed and too large frames, and messages of other nodes. They end the
+// connection, and nothing else: no process ends, and no memory fills up.
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -271,9 +271,7 @@ describe('a voter whose disk was rolled back while no node runs that knew it bet
       const leader = await cluster.leader(others);
       expect((await cluster.askWhenLed(leader, 'GET', 'transit/keys/acknowledged')).status).to.equal(404);
       expect(await has.launch().exited).to.deep.equal({ code: 74, signal: null });
-      expect(has.log).to.match(
-        /"level":"fatal"[^\n]*two histories exist under this cluster id: [^\n]* do not empty this data_dir/,
-      );
+      expect(has.log).to.match(/"level":"fatal"[^\n]*a committed entry is contradicted: [^\n]* empty no data_dir/);
       await cluster.leader(others);
     } finally {
       await cluster.end();

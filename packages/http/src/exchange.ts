@@ -11,13 +11,16 @@ export interface ExchangeOptions extends Pick<RequestOptions, 'method' | 'header
   readonly signal?: AbortSignal | undefined;
   /** Maximum size of the body of the answer. */
   readonly bytesMax: number;
+  /** Whether the answer is returned as text instead of JSON. Secrets in a text cannot be wiped. */
+  readonly isText?: boolean;
 }
 
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** Empty unless it was asked for. */
   readonly text: string;
-  /** Undefined if the body is not JSON in UTF-8. */
+  /** Undefined if the body is not JSON in UTF-8, or text was asked for. */
   readonly json: unknown;
 }
 
@@ -28,7 +31,10 @@ export class AnswerTooLong extends Error {}
  * Sends a request by HTTP or HTTPS on a new connection, and resolves with its answer, whatever the status is. Follows no redirect.
  * @throws AnswerTooLong; Error whose message says why no answer arrived
  */
-export async function exchange(url: URL, { body, deadlineMs, signal, bytesMax, ...options }: ExchangeOptions): Promise<Answer> {
+export async function exchange(
+  url: URL,
+  { body, deadlineMs, signal, bytesMax, isText = false, ...options }: ExchangeOptions,
+): Promise<Answer> {
   const deadline = AbortSignal.timeout(deadlineMs);
   const either = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
   try {
@@ -36,7 +42,7 @@ export async function exchange(url: URL, { body, deadlineMs, signal, bytesMax, .
     const outgoing = request(url, { ...options, signal: either, agent: false });
     const answer = answerTo(outgoing, either, async (response: IncomingMessage) => {
       const bytes = await bytesOf(response, bytesMax, () => new AnswerTooLong(`its answer has more than ${bytesMax} bytes`));
-      const [text, json] = [bytes.toString('utf8'), jsonIn(bytes)];
+      const [text, json] = isText ? [bytes.toString('utf8'), undefined] : ['', jsonIn(bytes)];
       bytes.fill(0); // it may contain a key
       return { status: response.statusCode ?? 0, headers: response.headers, text, json };
     });

@@ -11,8 +11,10 @@ import type { Member } from './phases.ts';
 
 /** Roughly how many records one step of a sweep reads or deletes. */
 const sweepLimit = 500;
-/** Maximum number of records whose dates one round corrects; each is a log entry. Also of those that a sweep of keys or logins deletes. */
+/** Maximum number of records that one task of a round deletes or corrects; each may be a log entry. */
 const changesLimit = 5000;
+/** Maximum number of steps of a sweep that reads what it keeps. */
+const stepsMax = 100;
 /** Maximum number of keys of a mount that one round rotates, deletes, or deletes old versions of. */
 const keyLimit = 1000;
 
@@ -64,9 +66,6 @@ export async function runActiveTasks(
     if (unreadable > 0)
       log.warn({ unreadable }, 'some invalid tokens have a format that this version does not know and were not deleted');
   });
-  await attempt('delete the records of removed and expired logins', () =>
-    deleteAll(role, () => services.logins.sweep(sweepLimit)),
-  );
   await attempt('rotate the barrier key', async () => {
     const { rotated } = await barrier.maintain();
     if (rotated) log.info('rotated the barrier key');
@@ -113,11 +112,18 @@ export async function runActiveTasks(
         warnOfFailed(mount, failed, 'could not delete keys whose scheduled deletion is due, such as this one');
       });
     }
-    await attemptHere('delete the records of deleted keys', () =>
-      deleteAll(role, async () => (await engine.sweep(sweepLimit)).removed),
-    );
   }
   // Last, because there may be many, and no other task may wait for them.
+  await attempt('delete the records of removed and expired logins', () =>
+    deleteAll(role, () => services.logins.sweep(sweepLimit)),
+  );
+  for (const [mount, engine] of services.mounts.engines)
+    if (role.isActive)
+      await attempt(
+        'delete the records of deleted keys',
+        () => deleteAll(role, async () => (await engine.sweep(sweepLimit)).removed),
+        mount,
+      );
   await attempt('correct the dates of tokens that were made while the clocks disagreed', async () => {
     let corrected = 0;
     await inSteps(role, async () => {
@@ -149,11 +155,12 @@ export async function createWrappingKeys(
  * callers can create what it has to delete.
  */
 async function deleteAll(role: NodeRole, step: () => Promise<number>): Promise<void> {
-  let all = 0;
+  let [all, steps] = [0, 0];
   await inSteps(role, async () => {
     const deleted = await step();
     all += deleted;
-    return deleted === 0 || all >= changesLimit;
+    steps += 1;
+    return deleted === 0 || all >= changesLimit || steps === stepsMax;
   });
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { dataReply, type Reply } from '@transitd/http';
 
 const stepsMax = 20;
@@ -5,10 +6,13 @@ const recordsPerStep = 500;
 
 /**
  * Deletes records that cannot be used any longer. The node's maintenance deletes those that one call leaves.
- * @param sweep - checks at most `limit` records, and returns how many of them it deleted
+ * @param sweep - checks about `limit` records, and returns how many of them it deleted
  */
 export async function tidyReply(records: string, sweep: (limit: number) => Promise<number>): Promise<Reply> {
   let deleted = 0;
-  for (let step = 0; step < stepsMax; step++) deleted += await sweep(recordsPerStep);
+  for (let step = 0; step < stepsMax; step++) {
+    if (step > 0) await setImmediate();
+    deleted += await sweep(recordsPerStep);
+  }
   return { ...dataReply(null, [`${deleted} ${records} were deleted`]), status: 202 };
 }

@@ -26,7 +26,7 @@ const fields = z.object({
 export type AutopilotSettings = Readonly<z.output<typeof fields>>;
 
 const record = new JsonRecord('core/autopilot', fields);
-/** Each attempt but the last lost against another change. */
+/** An attempt fails if another change comes first. */
 const attemptsMax = 5;
 
 /** @throws ClusterError `invalid_request` */

@@ -61,6 +61,7 @@ export class LocalRecord<T extends object> {
       if (changes !== this.#changes) return; // the read for that change is newer
       this.#present = record && this.#record.decoded(record.value);
       this.#readAfter = changes;
+      record?.value.fill(0); // it may be a key
     } catch {
       // the next call reads it
     }

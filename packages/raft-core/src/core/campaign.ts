@@ -119,9 +119,8 @@ export class Campaign {
   onTimeoutNow(message: TimeoutNow): void {
     const { from, term, lastIndex, lastTerm } = message;
     const state = this.#state;
-    if (term < state.term || state.role === 'leader') return;
-    if (term === state.term && state.leader !== 0 && state.leader !== from) return; // only a leader may end its own lease
-    if (term > state.term) state.becomeFollower({ term, leader: from });
+    // Only a leader may end its own lease. A target that has all entries of the leader knows its term.
+    if (term !== state.term || from !== state.leader) return;
     if (state.fitness === 'sealed') {
       state.answer(message, { type: 'HeartbeatResp', round: 0, fit: false });
       return;

@@ -58,7 +58,7 @@ export const exchangeWith =
       ...(method !== 'GET' && { 'content-length': String(Buffer.byteLength(text)) }),
     };
     const answer = await exchange(url, {
-      ...{ method, headers: sent, body: text, deadlineMs, bytesMax: answerBytesMax },
+      ...{ method, headers: sent, body: text, deadlineMs, bytesMax: answerBytesMax, isText: wantsText },
       ...(ca !== undefined && { ca }),
       ...(cert !== undefined && { cert }),
       ...(key !== undefined && { key }),

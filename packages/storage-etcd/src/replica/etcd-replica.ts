@@ -184,6 +184,7 @@ export class EtcdReplica implements Replica {
     if ('replication' in own) throw new TypeError('the store in etcd supports no replication');
     if (this.#isClosed) throw new StoreError('stopped', 'this node is stopping');
     if ('restore' in own) return this.#restores.apply(own.restore);
+    // A raise touches no path: it waits for all others.
     const leave = await this.#order.enter('raise' in own || mustBeStaged(own, this.#keys) ? 'all' : own);
     const settled = this.#commit(own);
     // After a staged commit nobody else may commit until its records are at their keys.

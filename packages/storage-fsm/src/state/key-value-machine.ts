@@ -162,7 +162,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
 
   /**
    * Applies one committed entry.
-   * @throws InvariantViolation for an entry out of order or one that is not a transaction; every node decides the same
+   * @throws InvariantViolation for an entry out of order or one that is not a command; every node decides the same
    * @throws UnsupportedLevel for an entry above or below the levels of this program
    * @throws StorageFailed, StorageDamaged when a read fails. The machine is not used after any of these.
    */

@@ -152,13 +152,14 @@ async function claimsOf(
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
     // Several keys match because they have no key id. Try each of them; one that cannot be used does not keep the others from it.
-    let failure = new Error('none of the keys can be used');
+    let failure: unknown;
     for await (const key of error) {
       try {
         return (await jwtVerify(jwt, key, options)).payload;
       } catch (inner) {
         if (inner instanceof errors.JWSSignatureVerificationFailed) failure = inner;
         else if (inner instanceof errors.JOSEError) throw inner;
+        else failure ??= inner;
       }
     }
     throw failure;

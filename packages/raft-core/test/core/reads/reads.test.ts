@@ -292,12 +292,13 @@ describe('leadership transfer', () => {
   it('a target with a different last entry, that is not a voter, or that another node than the leader told, does not campaign', () => {
     const cluster = new Cluster([1, 2, 3, 4], { conf: confOf([1, 2, 3], { learners: [4] }) });
     cluster.elect(1);
-    for (const { from, to, lastIndex } of [
-      { from: 1, to: 2, lastIndex: 2 },
-      { from: 1, to: 4, lastIndex: 1 },
-      { from: 3, to: 2, lastIndex: 1 },
+    for (const { from, to, lastIndex, term } of [
+      { from: 1, to: 2, lastIndex: 2, term: 1 },
+      { from: 1, to: 4, lastIndex: 1, term: 1 },
+      { from: 3, to: 2, lastIndex: 1, term: 1 },
+      { from: 3, to: 2, lastIndex: 1, term: 2 },
     ]) {
-      const order: Message = { from, to, term: 1, clusterId: 'c', session: 1, type: 'TimeoutNow', lastIndex, lastTerm: 1 };
+      const order: Message = { from, to, term, clusterId: 'c', session: 1, type: 'TimeoutNow', lastIndex, lastTerm: 1 };
       cluster.deliver(order);
       expect(cluster.node(to).core.status().role).to.equal('follower');
     }
