@@ -95,6 +95,10 @@ describe('frames of a hostile member', function () {
     expect(answer.status, answer.text).to.equal(200);
     await victim.reaches(473);
     expect([leader.log, victim.log].join(''), 'broken rules').not.to.match(/broken invariant|is fatal/);
+    expect(
+      cluster.broken.map(({ name }) => name),
+      'nodes with a violated invariant',
+    ).to.deep.equal([]);
   };
 
   const heartbeat: MessageBody = { type: 'Heartbeat', commit: 0, round: 1, leaseMs: 0 };

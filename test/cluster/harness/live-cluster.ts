@@ -103,6 +103,11 @@ export class LiveCluster {
     return this.#nodes;
   }
 
+  /** The nodes that have reported a violated invariant. */
+  get broken(): readonly LiveNode[] {
+    return this.#nodes.filter(({ log }) => /broken invariant|a committed entry is contradicted:/.test(log));
+  }
+
   get rootToken(): string {
     return this.#rootToken;
   }

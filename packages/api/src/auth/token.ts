@@ -216,7 +216,11 @@ const tidy = tokenOperation(
   'token-tidy',
   'update',
   { about: 'Delete the records of expired and revoked tokens', answers: answers.accepted },
-  ({ services }) => tidyReply('expired or revoked tokens', async (limit) => (await services.registry.sweep(limit)).removed),
+  ({ services }) =>
+    tidyReply('expired or revoked tokens', async (limit) => {
+      const { removed } = await services.registry.sweep(limit);
+      return { removed, finished: removed < limit };
+    }),
 );
 
 /** Routes that create, look up, renew and revoke tokens. */

@@ -1,4 +1,4 @@
-import { type Changes, type Condition, type Store, StoreError } from '@transitd/storage-fsm';
+import { type Changes, type Condition, requireOneKind, type Store, StoreError } from '@transitd/storage-fsm';
 import { BarrierError } from '../records/errors.ts';
 import { isReserved } from '../records/paths.ts';
 import { type Keyring, keyringCommitAttempts } from './keyring.ts';
@@ -63,7 +63,9 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
       return { ...page, paths: page.paths.filter((path) => !isReserved(path)) };
     },
 
-    async commit({ conditions, writes }) {
+    async commit(transaction) {
+      requireOneKind(transaction); // steps of a restore consist of ciphertext
+      const { conditions, writes } = transaction;
       for (const { path } of [...conditions, ...writes]) refuseReserved(path);
       for (let tries = 1; ; tries += 1) {
         const { newest } = keys.keyring();

@@ -3,6 +3,12 @@ import { expect } from 'chai';
 import { faultyStore } from '../faulty-store.ts';
 import { codeOf, everything, openBarrier, put, read, text, unsealedBarrier, unsealWith, write } from '../fixtures.ts';
 
+const failureOf = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
 const pathsOf = (changes: Changes): string[] => (changes === 'everything' ? [changes] : changes.map(({ path }) => path));
 
 describe('the plaintext view', () => {
@@ -104,6 +110,12 @@ describe('the plaintext view', () => {
     const conditional = { conditions: [{ path: 'a', revision }], writes: [write('a', '2')] };
     expect(await barrier.store.commit(conditional)).to.have.property('outcome', 'conflict');
     expect(await read(barrier, 'a')).to.equal('1');
+  });
+
+  it('refuses restore steps, which consist of ciphertext', async () => {
+    const { barrier } = await unsealedBarrier();
+    const step = { conditions: [], writes: [], restore: { kind: 'abandon', attempt: 'x' } };
+    expect(await failureOf(barrier.store.commit(step))).to.be.instanceOf(TypeError);
   });
 
   it('passes on the notice that everything may have changed', async () => {

@@ -17,8 +17,8 @@ export interface ClusterAuthority {
 export const authorityPath = 'core/cluster-authority';
 /** Path of the record of an announced authority. The path begins with `authorityPath`, so that a restore keeps both records. */
 export const nextAuthorityPath = `${authorityPath}-next`;
-const recordAt = (path: string): JsonRecord<ClusterAuthority> =>
-  new JsonRecord(path, z.object({ key: z.string(), certificate: z.string() }).refine(isPair));
+const pair = z.object({ key: z.string(), certificate: z.string() }).refine(isPair);
+const recordAt = (path: string): JsonRecord<ClusterAuthority> => new JsonRecord(path, pair);
 
 /** A request in PEM is well below 1 KiB. */
 const requestCharactersMax = 4096;

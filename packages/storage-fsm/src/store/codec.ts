@@ -5,13 +5,12 @@ import { readPath } from './path-codec.ts';
 import { decodeReplicationStep, encodeReplicationStep, replicationFormat } from './replication-codec.ts';
 import { decodeRestoreStep, encodeRestoreStep, restoreFormat } from './restore-codec.ts';
 import { StoreError } from './store.ts';
-import type { Command, Transaction } from './transaction.ts';
+import { type Command, requireOneKind, type Transaction } from './transaction.ts';
 import type { Condition, Write } from './write.ts';
 
 /** Maximum length of an encoded transaction, and so of a log entry, in bytes. */
 export const transactionBytesMax = 8 * 1024 * 1024;
 
-const kinds = ['writes', 'raise', 'restore', 'replication'] as const;
 const formatVersion = 1;
 const revisionBytes = 6; // 48 bits, as the log stores an index
 const revisionMax = 2 ** 48 - 1;
@@ -20,10 +19,10 @@ const puts = 1;
 
 /**
  * Encodes the payload of one log entry. Each kind of command has a format of its own.
- * @throws as {@link encodeTransaction}; TypeError for a mixture of kinds, which the compiler accepts
+ * @throws as {@link encodeTransaction}, and as {@link requireOneKind}
  */
 export function encodeCommand(command: Command): Buffer {
-  if (kinds.filter((kind) => kind in command).length !== 1) throw new TypeError('a command is of one kind');
+  requireOneKind(command);
   if ('writes' in command) return encodeTransaction(command);
   if ('raise' in command) return encodeRaise(command.raise);
   return bounded('restore' in command ? encodeRestoreStep(command.restore) : encodeReplicationStep(command.replication));

@@ -15,8 +15,8 @@ export interface MemoryStoreOptions {
 
 /**
  * Returns a store in memory, for the tests of other packages. Its node is the only voter and always the leader. It follows the rules and
- * limits of the replicated store, except that it refuses all commands but transactions. Every commit is one log entry; nothing
- * is stored on disk.
+ * limits of the replicated store, except that it refuses all commands but transactions. Every commit is one log entry; nothing is stored
+ * on disk.
  */
 export function memoryStore({ reportsEverything = false }: MemoryStoreOptions = {}): Replica {
   const records = new Map<string, StoredRecord>();

@@ -17,6 +17,18 @@ export type Command =
   | { readonly raise: FeatureLevel }
   | { readonly replication: ReplicationStep };
 
+const kinds = ['writes', 'restore', 'raise', 'replication'] as const;
+
+/**
+ * Call it before a command is rebuilt or encoded, which would drop what it has of another kind.
+ * @throws TypeError for a mixture of kinds, which the compiler accepts
+ */
+export function requireOneKind(command: Command): void {
+  let present = 0;
+  for (const kind of kinds) if (kind in command) present += 1;
+  if (present !== 1) throw new TypeError('a command is of one kind');
+}
+
 /**
  * Returns the writes of a committed entry, or `conflict`, without any writes, when a condition no longer holds.
  * The caller stores the writes, their new revision (the entry's index), the digest and the applied index in one batch.

@@ -34,7 +34,8 @@ describe('the feature level', () => {
   });
 
   it('is not encoded together with anything else, and not out of its range', () => {
-    expect(() => encodeCommand({ conditions: [], writes: [], raise: 2 })).to.throw(TypeError);
+    const writes = [{ path: 'a', value: null }];
+    expect(() => encodeCommand({ conditions: [], writes, raise: 2 })).to.throw(TypeError);
     expect(() => encodeCommand({ restore: { kind: 'abandon', attempt: 'x' }, raise: 2 })).to.throw(TypeError);
     for (const level of [0, 1.5, 2 ** 32, Number.NaN])
       expect(() => encodeCommand({ raise: level }), `${level}`).to.throw(TypeError);

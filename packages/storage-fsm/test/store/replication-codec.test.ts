@@ -78,11 +78,13 @@ describe('codec of replication steps', () => {
     });
   });
 
-  it('refuses to encode what it would not decode', () => {
+  it('refuses to encode what it would not decode, and a step together with writes', () => {
     expect(() => encoded({ kind: 'promote', from: { number: 1, id, index: 3 }, id: 'short', writes: [] })).to.throw(
       TypeError,
       'promote',
     );
+    const writes = [{ path: 'a', value: Buffer.from('x') }];
+    expect(() => encodeCommand({ conditions: [], writes, replication: { kind: 'disable' } })).to.throw(TypeError, 'one kind');
   });
 });
 

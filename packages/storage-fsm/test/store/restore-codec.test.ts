@@ -81,6 +81,12 @@ describe('restore step codec', () => {
   ] as [string, RestoreStep][])
     it(`refuses to encode ${name}`, () => expect(() => encoded(step)).to.throw(TypeError));
 
+  it('refuses a restore step with conditions or writes', () => {
+    const restore: RestoreStep = { kind: 'abandon', attempt: 'x' };
+    expect(() => encodeCommand({ conditions: [{ path: 'a', revision: 0 }], writes: [], restore })).to.throw(TypeError);
+    expect(() => encodeCommand({ conditions: [], writes: [{ path: 'a', value: null }], restore })).to.throw(TypeError);
+  });
+
   it('refuses a step above the entry limit', () => {
     const records = [{ path: 'a', value: Buffer.alloc(transactionBytesMax) }];
     expect(() => encoded({ kind: 'stage', attempt: 'x', chunk: 0, records }))

@@ -170,7 +170,10 @@ const tidySecretIds = methodHandler({
   about: 'Delete the records of expired secret IDs',
   answers: answers.accepted,
   run: ({ services }: Here) =>
-    tidyReply('expired secret IDs and other spent records of logins', (limit) => services.logins.sweep(limit)),
+    tidyReply('expired secret IDs and other spent records of logins', async (limit) => ({
+      removed: await services.logins.sweep(limit),
+      finished: false, // it reads all records of logins, in turn
+    })),
 });
 
 const lookUp = (way: Way) => ({

@@ -1,4 +1,11 @@
-import type { Command, RangePage, RangeQuery, StoredRecord, Transaction } from '@transitd/storage-fsm';
+import {
+  type Command,
+  type RangePage,
+  type RangeQuery,
+  requireOneKind,
+  type StoredRecord,
+  type Transaction,
+} from '@transitd/storage-fsm';
 
 /** A request of a gateway to the main thread. `id` is unique among the open requests of the gateway. */
 export type ReplicaRequest = { readonly id: number } & ReplicaCall;
@@ -24,8 +31,9 @@ export const pageToSend = ({ records, ...page }: RangePage): RangePage => ({
   records: records.map((record) => ({ ...record, value: alone(record.value) })),
 });
 
-/** @throws TypeError for other commands, which the main thread commits itself */
+/** @throws TypeError for other commands, which the main thread commits itself, and for a mixture of kinds */
 export function transactionToSend(command: Command): Transaction {
+  requireOneKind(command);
   if (!('writes' in command)) throw new TypeError('a gateway commits only changes of records');
   const { conditions, writes } = command;
   return { conditions, writes: writes.map(({ path, value }) => ({ path, value: value && alone(value) })) };

@@ -159,6 +159,7 @@ describe('the replica of a gateway', () => {
     const proxy = await node.gateway(0);
     const restore = { kind: 'begin' } as never;
     expect(await refusal(proxy.commit({ restore }))).to.be.instanceOf(TypeError);
+    expect(await refusal(proxy.commit({ conditions: [], writes: [], restore }))).to.be.instanceOf(TypeError);
   });
 
   it('refuses open calls when it closes; the outcome of a commit is unknown then', async () => {
