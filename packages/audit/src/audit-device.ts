@@ -51,7 +51,9 @@ export class AuditDevice {
   #pending: PendingEntry[] = [];
   #pendingChecks: { readonly reopens: boolean; readonly done: () => void }[] = [];
   /** Lines that were appended to a file after its removal, perhaps; the next target gets them. Until then, no target is open. */
-  #orphans: Buffer = Buffer.alloc(0);
+  #orphans: Buffer = nothing;
+  /** The end of the target that no sync has confirmed. A failed sync may have lost it. */
+  #unsynced: Buffer = nothing;
   #isDraining = false;
   /** The write in progress has timed out. Entries are refused until it ends. */
   #isStuck = false;
@@ -70,10 +72,16 @@ export class AuditDevice {
   async open(): Promise<void> {
     const target = await this.#options.open();
     this.#lastLineTorn = target.torn ?? this.#lastLineTorn;
-    const isComplete = this.#orphans.length === 0 || target.tail === this.#link?.prev;
-    if (isComplete) this.#link = continueChain(this.#link, target.tail);
-    else await this.#adoptOrphans(target);
-    this.#orphans = Buffer.alloc(0);
+    const endsAsWritten = target.tail !== undefined && target.tail === this.#link?.prev;
+    try {
+      if (endsAsWritten && this.#unsynced.length > 0) await target.rewriteEnd?.(this.#unsynced);
+      if (this.#orphans.length > 0 && !endsAsWritten) await this.#adoptOrphans(target);
+      else this.#link = continueChain(this.#link, target.tail);
+    } catch (error) {
+      await target.close().catch(() => undefined);
+      throw error;
+    }
+    this.#orphans = this.#unsynced = nothing;
     await this.#closeTarget();
     this.#target = target;
   }
@@ -164,12 +172,10 @@ export class AuditDevice {
   /** Writes the lines that have gone with a file. The chain continues after them. */
   async #adoptOrphans(target: Appendable): Promise<void> {
     const bytes = this.#lastLineTorn ? Buffer.concat([newline, this.#orphans]) : this.#orphans;
-    try {
-      for (let written = 0; written < bytes.length; ) written += await target.write(bytes.subarray(written));
-      if (this.#options.sync === true) await target.sync();
-    } catch (error) {
-      await target.close().catch(() => undefined);
-      throw error;
+    for (let written = 0; written < bytes.length; ) written += await target.write(bytes.subarray(written));
+    if (this.#options.sync === true) {
+      this.#unsynced = bytes;
+      await target.sync();
     }
     this.#lastLineTorn = bytes.at(-1) !== newline[0];
   }
@@ -185,6 +191,7 @@ export class AuditDevice {
       isSynced = true;
       if (this.#failing === 'writes') this.#recovered();
     } finally {
+      this.#unsynced = isSynced ? nothing : Buffer.concat([this.#unsynced, bytes.subarray(0, written)]);
       // Before the disk was full, it may have stored some of the lines. They are in the file, so they are part of the chain.
       if (written > 0) this.#lastLineTorn = false;
       let end = begins;
@@ -254,6 +261,7 @@ export class AuditDevice {
 }
 
 const newline = Buffer.from('\n');
+const nothing = Buffer.alloc(0);
 
 /** Runs each step in a turn of its own. The steps do not queue with the work of requests, because all requests wait for the device. */
 async function inTurns<T>(steps: Steps<T>): Promise<T> {

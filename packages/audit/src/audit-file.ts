@@ -1,5 +1,6 @@
-import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makeDirectory, syncDirectory } from '@transitd/storage-fsm';
 import { lineHash } from './chain.ts';
 
 /** Changes of a file by others: it has another name now, it has no name any more, or it is shorter. */
@@ -21,6 +22,13 @@ export interface Appendable {
   /** Appends as many of these bytes as it can, from the first; returns how many. */
   write(bytes: Buffer): Promise<number>;
   sync(): Promise<void>;
+  /**
+   * Writes the bytes at the end of the target again, and syncs. After a failed sync the kernel marks their pages clean, so another sync
+   * alone would write nothing.
+   * Absent for a target without a path.
+   * @param end - the last bytes of the target
+   */
+  rewriteEnd?(end: Buffer): Promise<void>;
   /** Checks whether the path still leads to the target. Absent for a target without a path. @throws Error of the file system */
   fate?(): Promise<Fate>;
   close(): Promise<void>;
@@ -30,16 +38,18 @@ const newline = 0x0a;
 const pieceBytes = 65_536;
 
 /**
- * Opens a file for appending; creates it and its folders if they are missing (folders with mode 0700).
+ * Opens a file for appending; creates it and its folders, durably, if they are missing (folders with mode 0700).
  * @throws Error of the file system; Error when the path is not a regular file
  */
 export async function openAuditFile({ path, mode }: { readonly path: string; readonly mode: number }): Promise<Appendable> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeDirectory(dirname(path));
   const file = await open(path, 'a+', mode);
   try {
     const status = await file.stat();
     if (!status.isFile()) throw new Error('it is not a regular file');
     if ((status.mode & 0o777) !== mode) await file.chmod(mode);
+    // The file may be new: without this, a power failure could lose its name, and every synced line with it.
+    if (status.size === 0) await syncDirectory(dirname(path));
     const size = { checked: status.size, expected: status.size };
     const fate = async (): Promise<Fate> => {
       const { checked, expected } = size;
@@ -61,11 +71,29 @@ export async function openAuditFile({ path, mode }: { readonly path: string; rea
         return bytesWritten;
       },
       sync: () => file.datasync(),
+      rewriteEnd: (end) => rewriteEnd({ file, path }, end),
       close: () => file.close(),
     };
   } catch (error) {
     await file.close();
     throw error;
+  }
+}
+
+/** Uses a handle of its own: the one of the file appends, wherever a write should go. */
+async function rewriteEnd({ file, path }: { readonly file: FileHandle; readonly path: string }, end: Buffer): Promise<void> {
+  const { dev, ino, size } = await file.stat({ bigint: true });
+  const again = await open(path, 'r+');
+  try {
+    const found = await again.stat({ bigint: true });
+    if (found.dev !== dev || found.ino !== ino) throw new Error('the file was replaced');
+    for (let written = 0; written < end.length; ) {
+      const position = Number(size) - end.length + written;
+      written += (await again.write(end, written, end.length - written, position)).bytesWritten;
+    }
+    await again.datasync();
+  } finally {
+    await again.close();
   }
 }
 

@@ -17,6 +17,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { AuditDevice, type AuditDeviceOptions } from '../src/audit-device.ts';
 import { type Appendable, openAuditFile } from '../src/audit-file.ts';
+import { lineHash } from '../src/chain.ts';
 import { verifyAudit } from '../src/verify.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -46,6 +47,46 @@ class Memory {
     },
     close: async () => undefined,
   });
+}
+
+/** A file in a page cache. A failed sync marks its pages clean, so the next sync does not store them. */
+class Pages {
+  readonly #size = 512;
+  #cache = Buffer.alloc(0);
+  #dirty = new Set<number>();
+  /** What a power failure leaves. */
+  stored = Buffer.alloc(0);
+  failingSyncs = 0;
+
+  open = async (): Promise<Appendable> => {
+    const text = this.#cache.toString();
+    const isEmpty = text === '';
+    return {
+      ...(!isEmpty && { tail: lineHash(text.replace(/\n$/, '').split('\n').at(-1) ?? ''), torn: !text.endsWith('\n') }),
+      write: async (bytes) => this.#put(this.#cache.length, bytes),
+      sync: async () => this.#sync(),
+      rewriteEnd: async (end) => {
+        this.#put(this.#cache.length - end.length, end);
+        this.#sync();
+      },
+      close: async () => undefined,
+    };
+  };
+
+  #put(position: number, bytes: Buffer): number {
+    const end = position + bytes.length;
+    this.#cache = Buffer.concat([this.#cache.subarray(0, position), bytes, this.#cache.subarray(end)]);
+    for (let page = Math.floor(position / this.#size); page * this.#size < end; page += 1) this.#dirty.add(page);
+    return bytes.length;
+  }
+
+  #sync(): void {
+    const dirty = [...this.#dirty];
+    this.#dirty.clear();
+    if (this.failingSyncs-- > 0) throw Object.assign(new Error('the disk failed'), { code: 'EIO' });
+    this.stored = Buffer.concat([this.stored, Buffer.alloc(this.#cache.length - this.stored.length)]);
+    for (const page of dirty) this.#cache.copy(this.stored, page * this.#size, page * this.#size, (page + 1) * this.#size);
+  }
 }
 
 describe('AuditDevice', () => {
@@ -85,6 +126,85 @@ describe('AuditDevice', () => {
       const device = deviceTo(memory.open, { sync });
       await Promise.all([1, 2].map((number) => device.write(entryOf(number))));
       expect(memory.synced).to.equal(synced);
+    }
+  });
+
+  it('writes the lines of a failed sync again before it writes others, so that no line before a synced one is lost', async () => {
+    const pages = new Pages();
+    const device = deviceTo(pages.open, { sync: true });
+    const long = (number: number): string => JSON.stringify({ number, text: 'x'.repeat(3_000) });
+    await device.write(long(1));
+    pages.failingSyncs = 2;
+    for (const number of [2, 3])
+      expect(await device.write(long(number)).catch((error: NodeJS.ErrnoException) => error.code)).to.equal('EIO');
+    await device.write(long(4));
+    const file = join(folder, 'after-power-failure');
+    writeFileSync(file, pages.stored);
+    expect(await verified(file)).to.equal(0);
+    const numbers = pages.stored
+      .toString()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).number);
+    expect(numbers, 'the third was refused before it was written').to.deep.equal([1, 2, 4]);
+  });
+
+  it('writes the end of its file again in place', async () => {
+    const path = join(folder, 'audit.log');
+    let failing = false;
+    const ends: string[] = [];
+    const device = deviceTo(
+      async () => {
+        const target = await openAuditFile({ path, mode: 0o600 });
+        return {
+          ...target,
+          sync: async () => {
+            if (failing) throw new Error('the disk failed');
+            await target.sync();
+          },
+          rewriteEnd: async (end) => {
+            ends.push(end.toString());
+            truncateSync(path, statSync(path).size - end.length);
+            writeFileSync(path, Buffer.alloc(end.length), { flag: 'a' });
+            await target.rewriteEnd?.(end);
+          },
+        };
+      },
+      { sync: true },
+    );
+    await device.write(entryOf(1));
+    failing = true;
+    await device.write(entryOf(2)).catch(() => undefined);
+    failing = false;
+    await device.write(entryOf(3));
+    await device.close();
+    const lines = readFileSync(path, 'utf8').split('\n');
+    expect(lines.slice(0, 3).map((line) => JSON.parse(line).number)).to.deep.equal([1, 2, 3]);
+    expect(ends).to.deep.equal([`${lines[1]}\n`]);
+    expect(await verified(path)).to.equal(0);
+  });
+
+  it('makes the name of a new file and of its folders durable', async () => {
+    const handle = await files.open(folder);
+    const prototype = Object.getPrototypeOf(handle) as files.FileHandle;
+    await handle.close();
+    const { sync } = prototype;
+    let synced = 0;
+    prototype.sync = async function (this: files.FileHandle) {
+      if ((await this.stat()).isDirectory()) synced += 1;
+      await sync.call(this);
+    };
+    try {
+      const path = join(folder, 'a/b/audit.log');
+      for (const expected of [3, 0]) {
+        synced = 0;
+        const device = deviceTo(() => openAuditFile({ path, mode: 0o600 }), { sync: true });
+        await device.write(entryOf(1));
+        expect(synced, 'folder, a and a/b; then none').to.equal(expected);
+        await device.close();
+      }
+    } finally {
+      prototype.sync = sync;
     }
   });
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshForIntervals } from '@transitd/health';
+import { reasonOf } from '@transitd/process';
 import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { StorageDamaged } from '@transitd/storage-fsm';
 import { Exclusion, overtakenFile, recordExclusion, removalFile, staleDataDirectory } from './membership/exclusion.ts';
@@ -122,7 +123,13 @@ export class RaftConnections {
     if (this.#removed) return;
     this.#removed = true;
     this.#host.events.emit('removed');
-    this.#recorded = recordExclusion(this.#host.directory, removalFile, { atIndex });
+    const { directory, log } = this.#host;
+    this.#recorded = recordExclusion(directory, removalFile, { atIndex }).catch((error: unknown) =>
+      log.error(
+        { reason: reasonOf(error) },
+        'could not record that this node was removed: do not start it again with this data_dir',
+      ),
+    );
   }
 
   /** Resolves once the end of the membership is recorded, if it has ended. */

@@ -14,15 +14,16 @@ describe('the connections of a node whose log is not open', () => {
   let directory: string;
   let fatal: Error[];
   let heard: string[];
+  let logged: object[];
   let host: ClusterHost;
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'transitd-connections-'));
-    [fatal, heard] = [[], []];
+    [fatal, heard, logged] = [[], [], []];
     const events = new MemberEvents();
     for (const kind of ['members', 'removed', 'removalNotice'] as const) events.on(kind, () => void heard.push(kind));
     host = {
       config: { cluster_addr: '127.0.0.1:1' } as ClusterHost['config'],
-      log: { error: () => undefined } as unknown as Logger,
+      log: { error: (facts: object) => void logged.push(facts) } as unknown as Logger,
       ...{ observer: noObserver, directory, api: { url: '' }, events, forwarded: new ForwardedRequests() },
       onFatal: (error) => void fatal.push(error),
     };
@@ -53,6 +54,16 @@ describe('the connections of a node whose log is not open', () => {
     await connections.close();
     const again = await RaftConnections.open(host);
     expect([again.removed, again.ports.driver.removed]).to.deep.equal([true, true]);
+  });
+
+  it('end without an error if the disk refuses to record the end of the membership, and log that', async () => {
+    const connections = await RaftConnections.open(host);
+    rmSync(directory, { recursive: true });
+    connections.endMembership(7);
+    await until(() => logged.length > 0);
+    expect(logged).to.have.length(1);
+    expect(logged[0]).to.have.property('reason').that.includes('ENOENT');
+    await connections.close();
   });
 
   it('end the process when the storage fails, and let it start again', async () => {

@@ -31,7 +31,7 @@ export async function openOrExitCode(open: () => Promise<Node>, log: Logger): Pr
     return await open();
   } catch (error) {
     if (error instanceof StorageInUse || error instanceof UnsupportedLevel) throw new StartError(error.message);
-    if (error instanceof Error && isStorageError(error)) {
+    if (error instanceof Error && (isStorageError(error) || isFileError(error))) {
       log.fatal({ reason: reasonOf(error) }, 'the data directory cannot be used');
       return exitCode.storage;
     }
@@ -44,6 +44,9 @@ function codeOf(error: Error): number {
   if (error instanceof HistoryConflict) return exitCode.storage; // an operator has to act before a restart
   return isStorageError(error) ? exitCode.storage : exitCode.invariant;
 }
+
+/** The system refused a file, for example on a file system that has become read-only. Errors of connections have an address. */
+const isFileError = (error: Error): boolean => 'syscall' in error && !('address' in error);
 
 const isStorageError = (error: Error): boolean =>
   error instanceof StorageFailed || error instanceof StorageDamaged || error instanceof LogDamage;

@@ -1,5 +1,5 @@
 export { lockDirectory } from './directory/directory-lock.ts';
-export { type Disk, syncDirectory } from './directory/disk.ts';
+export { type Disk, makeDirectory, syncDirectory } from './directory/disk.ts';
 export { DiskReserve, type DiskReserveOptions, type DiskSpace, isCapped, reserveIn } from './directory/disk-reserve.ts';
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './directory/node-directory.ts';
 export { type PolicyRule, Refusal, type RefusedBy, StorageDamaged, StorageFailed, StorageInUse } from './errors.ts';

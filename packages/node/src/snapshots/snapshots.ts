@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { type Barrier, BarrierError, keyringPath, sealRecordPaths } from '@transitd/barrier';
 import type { ClusterAuthority } from '@transitd/cluster';
-import { type Logger, version } from '@transitd/process';
+import { type Logger, reasonOf, version } from '@transitd/process';
 import { CodecError, type LogIndex } from '@transitd/raft-core';
 import {
   archiveOf,
@@ -134,12 +134,12 @@ export class Snapshots {
       const archive = archiveOf({ ...parts, sums, proof: barrier.prove('snapshot', sums) }, createReadStream(path));
       archive.once('close', () => {
         this.#openArchives -= 1;
-        void rm(path, { force: true });
+        void this.#remove(path);
       });
       return archive;
     } catch (error) {
       this.#openArchives -= 1;
-      if (path !== '') await rm(path, { force: true });
+      if (path !== '') await this.#remove(path);
       throw error;
     }
   }
@@ -155,8 +155,9 @@ export class Snapshots {
     if (this.#attempt !== undefined) throw new StoreError('busy', 'another snapshot is being restored; try again later');
     const attempt = randomUUID();
     this.#attempt = attempt;
-    const statePath = await this.#newFile();
+    let statePath = '';
     try {
+      statePath = await this.#newFile();
       const parts = await this.#read(source, statePath);
       await this.#check(parts, { statePath, proved });
       if (set !== undefined) return await this.#replaceInSet(statePath, attempt);
@@ -164,7 +165,7 @@ export class Snapshots {
       return await this.#replaceState(statePath, attempt);
     } finally {
       this.#attempt = undefined;
-      await rm(statePath, { force: true });
+      if (statePath !== '') await this.#remove(statePath);
     }
   }
 
@@ -195,7 +196,7 @@ export class Snapshots {
         reader.close();
       }
     } finally {
-      await rm(statePath, { force: true });
+      await this.#remove(statePath);
     }
   }
 
@@ -371,6 +372,16 @@ export class Snapshots {
 
   #refuseWhenLow(): void {
     if (this.#member.engine.diskLow()) throw new StoreError('disk_low', 'the data disk is below its reserve');
+  }
+
+  /** A disk that refuses this changes the outcome of no transfer. */
+  async #remove(path: string): Promise<void> {
+    await rm(path, { force: true }).catch((error: unknown) =>
+      this.#member.log.warn(
+        { reason: reasonOf(error) },
+        'a file of a backup or a restore could not be removed: the next start removes it',
+      ),
+    );
   }
 
   async #newFile(): Promise<string> {

@@ -44,13 +44,16 @@ export const localDisk: Disk = {
   list: (directory) => unlessMissing(readdir(directory)),
   removeDirectory: (path) => rm(path, { recursive: true, force: true }),
   lock: lockDirectory,
-  async makeDirectory(path) {
-    const first = await mkdir(path, { recursive: true, mode: 0o700 });
-    if (first === undefined) return;
-    for (let made = path; made.length >= first.length; made = dirname(made)) await this.syncDirectory(dirname(made));
-  },
+  makeDirectory,
   syncDirectory,
 };
+
+/** Creates a directory that only its owner can use, and its missing parents, durably. @throws errors of the file system */
+export async function makeDirectory(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectory(dirname(made));
+}
 
 /** Makes the names in a directory durable. @throws errors of the file system */
 export async function syncDirectory(path: string): Promise<void> {

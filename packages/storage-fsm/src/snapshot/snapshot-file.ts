@@ -16,7 +16,7 @@ export async function writeSnapshotFile(path: string, stream: AsyncIterable<Uint
     await localDisk.syncDirectory(dirname(path));
   } catch (error) {
     await file.close().catch(() => undefined);
-    await rm(unfinished, { force: true });
+    await rm(unfinished, { force: true }).catch(() => undefined); // the first error is the cause
     throw error;
   }
 }

@@ -1,0 +1,30 @@
+import { once } from 'node:events';
+import { readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { exitCode, type Logger } from '@transitd/process';
+import { expect } from 'chai';
+import { openOrExitCode } from '../src/faults.ts';
+
+describe('the opening of a node', () => {
+  const opened = async (open: () => Promise<unknown>) => {
+    const reasons: string[] = [];
+    const log = { fatal: ({ reason }: { readonly reason: string }) => void reasons.push(reason) } as unknown as Logger;
+    const outcome = await openOrExitCode(open as () => Promise<never>, log).catch((error: Error) => error.message);
+    return { outcome, reasons };
+  };
+
+  it('ends with the exit code of the storage when the system refuses a file or a folder', async () => {
+    for (const refused of [() => readFile(`${tmpdir()}/transitd-missing`), () => rm(tmpdir(), { force: true })]) {
+      const { outcome, reasons } = await opened(refused);
+      expect(outcome).to.equal(exitCode.storage);
+      expect(reasons.join()).to.include(tmpdir());
+    }
+  });
+
+  it('fails as a bug does when the system refuses a connection', async () => {
+    const { outcome, reasons } = await opened(() => once(connect({ host: '127.0.0.1', port: 1 }), 'connect'));
+    expect(outcome).to.include('ECONNREFUSED');
+    expect(reasons).to.deep.equal([]);
+  });
+});
