@@ -1,5 +1,4 @@
 import { allows, type Principal, pathDenial, refusedByPolicy } from '@transitd/access';
-import { TimeSlice } from '@transitd/event-loop';
 import {
   base64,
   bool,
@@ -10,7 +9,7 @@ import {
   object,
   pathText,
   permissionDenied,
-  Rendered,
+  type Rendered,
   string,
   text,
   writtenReply,
@@ -20,7 +19,7 @@ import { data, written } from '../operation/answers.ts';
 import { propertiesIn } from '../operation/kept-fields.ts';
 import type { GuardedOperation, Params, Route } from '../operation/operation.ts';
 import { keyOperation, namesKey } from './keys.ts';
-import { keyName } from './transit-operation.ts';
+import { keyName, renderedItems } from './transit-operation.ts';
 
 /** Fields of wrapped key material, for a new key and for a new version. */
 const hash_function = text('Hash function of RSA-OAEP', {
@@ -126,39 +125,26 @@ const otherVersion = (version: string): readonly string[] => {
   return number === undefined ? [] : [String(Number(number)), `v${Number(number)}`];
 };
 
-/** Exported versions that become one piece of a long response. */
-const versionsPerPiece = 1000;
-
 /**
- * Returns exported versions as JSON. Works in time slices: a key may have a hundred thousand versions, and each is checked against the
- * policies.
+ * Returns exported versions as JSON; each of them is checked against the policies.
  * @param path - of the export without a version
  * @param textOf - returns the exported text of a version, in ASCII
  * @throws RequestError `permission_denied` if the path of any version is denied, in any spelling (decision 87)
  */
-export async function exportedJson<V extends { readonly version: number }>(
+export function exportedJson<V extends { readonly version: number }>(
   principal: Principal,
   path: string,
   { name, type, latestVersion, versions }: ExportedVersions<V>,
   textOf: (version: V) => string,
 ): Promise<Rendered> {
-  const pieces: string[] = [];
-  let members: string[] = [];
-  const slice = new TimeSlice();
-  for (const each of versions) {
-    if (slice.isOver) await slice.next();
-    if (members.length === versionsPerPiece) {
-      pieces.push(`${members.join()},`);
-      members = [];
-    }
+  const memberOf = (each: V): string => {
     const { version } = each;
     const spelled = version === latestVersion ? [version, `v${version}`, 'latest'] : [version, `v${version}`];
     const [denied] = spelled.flatMap((one) => pathDenial(principal, `${path}/${one}`) ?? []);
     if (denied !== undefined) throw permissionDenied(refusedByPolicy(denied));
-    members.push(`"${version}":${JSON.stringify(textOf(each))}`);
-  }
-  const [begin, end] = [`{"name":${JSON.stringify(name)},"type":${JSON.stringify(type)},"keys":{`, `${members.join()}}}`];
-  return new Rendered(pieces.length === 0 ? begin + end : [begin, ...pieces, end]);
+    return `"${version}":${JSON.stringify(textOf(each))}`;
+  };
+  return renderedItems(`{"name":${JSON.stringify(name)},"type":${JSON.stringify(type)},"keys":{`, versions, memberOf, '}}');
 }
 
 interface ExportedVersions<V> {

@@ -49,23 +49,14 @@ async function batchReply<R extends object>(
   requestedStatus: number | undefined,
   warnings: readonly string[],
 ): Promise<Reply> {
-  const pieces: Buffer[] = [];
-  let items: string[] = [];
-  const slice = new TimeSlice();
-  for (const result of results) {
-    if (items.length > 0 && (slice.isOver || items.length === itemsPerPiece)) {
-      pieces.push(Buffer.from(`${pieces.length === 0 ? batchBegin : ''}${items.join()},`));
-      items = [];
-      if (slice.isOver) await slice.next();
-    }
+  const itemOf = (result: ItemResult<R>): string => {
     const members = isFailure(result) ? `${failedItem}"error":${JSON.stringify(result.error)}` : textOf(render(result, true));
-    items.push(`{${members},"reference":${result.reference === '' ? '""' : JSON.stringify(result.reference)}}`);
-  }
+    return `{${members},"reference":${result.reference === '' ? '""' : JSON.stringify(result.reference)}}`;
+  };
+  const data = await renderedItems('{"batch_results":[', results, itemOf, ']}');
   const override = partialFailureStatus(requestedStatus);
   const all = override === undefined ? [...warnings, badOverride] : warnings;
   const status = outcome === 'all_ok' ? 200 : outcome === 'all_failed' ? 400 : (override ?? 400);
-  const rest = `${items.join()}]}`;
-  const data = new Rendered(pieces.length === 0 ? batchBegin + rest : [...pieces, Buffer.from(rest)]);
   return { ...dataReply(data, all), status };
 }
 
@@ -84,9 +75,33 @@ function renderedMembers(members: Members): Rendered {
   return new Rendered([`{${before}`, text, `${after}}`]);
 }
 
-const batchBegin = '{"batch_results":[';
-/** Results that become one piece of a long response. */
+/** Items that become one piece of a long response. */
 const itemsPerPiece = 1000;
+
+/**
+ * Returns `begin`, the text of each item and `end` as the data of a response. Works in time slices: there may be a hundred thousand items.
+ * @param textOf - returns JSON in ASCII
+ */
+export async function renderedItems<T>(
+  begin: string,
+  items: Iterable<T>,
+  textOf: (item: T) => string,
+  end: string,
+): Promise<Rendered> {
+  const pieces: Buffer[] = [];
+  let texts: string[] = [];
+  const slice = new TimeSlice();
+  for (const item of items) {
+    if (texts.length > 0 && (slice.isOver || texts.length === itemsPerPiece)) {
+      pieces.push(Buffer.from(`${pieces.length === 0 ? begin : ''}${texts.join()},`));
+      texts = [];
+      if (slice.isOver) await slice.next();
+    }
+    texts.push(textOf(item));
+  }
+  const rest = texts.join() + end;
+  return new Rendered(pieces.length === 0 ? begin + rest : [...pieces, Buffer.from(rest)]);
+}
 
 /** A value that an operation will use; a policy may deny it. */
 export interface Use {
