@@ -4,7 +4,7 @@ import type { Clock } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Keys } from '../copy/keys.ts';
 import { type Etcd, EtcdError, type EtcdRow, type EtcdTxnAnswer } from '../etcd.ts';
-import { LeaseClock } from '../lease/lease-clock.ts';
+import { LeaseEnd } from '../lease/lease-end.ts';
 import { OtherHeartbeats } from './other-heartbeats.ts';
 import type { StateFeed } from './state-feed.ts';
 
@@ -62,7 +62,7 @@ interface Held {
  */
 export class ActiveRole {
   readonly #options: ActiveRoleOptions;
-  readonly #clock = new LeaseClock();
+  readonly #leaseEnd = new LeaseEnd();
   readonly #closing = new AbortController();
   /** Unlike the node id, it tells two runs of one node apart. */
   readonly #owner: string;
@@ -134,7 +134,7 @@ export class ActiveRole {
 
   /** Until when no other node can serve as the active one, by this node's clock; negative infinity while this node cannot either. */
   get leaseEndMs(): number {
-    return this.isReady ? this.#clock.endMs : Number.NEGATIVE_INFINITY;
+    return this.isReady ? this.#leaseEnd.ms : Number.NEGATIVE_INFINITY;
   }
 
   /** A write had an unknown outcome: it might take effect later, unless the active key is written again before. */
@@ -344,7 +344,7 @@ export class ActiveRole {
     if (answer.succeeded) feed.requireHistory(before, answer.answers[1]?.rows?.[0]); // a restored etcd may have the same active key
     if (answer.succeeded) {
       held.confirmedMs = sentMs;
-      this.#clock.renewed({ sentMs, ttlSeconds: holdMs / 1000 });
+      this.#leaseEnd.renewed({ sentMs, ttlSeconds: holdMs / 1000 });
     } else await this.staysActive(activeRevision, answer);
   }
 
@@ -401,7 +401,7 @@ export class ActiveRole {
   #lose(held: Held): void {
     if (this.#held !== held) return;
     this.#held = undefined;
-    this.#clock.ended();
+    this.#leaseEnd.ended();
     held.lost.abort();
     this.#options.onChange();
   }

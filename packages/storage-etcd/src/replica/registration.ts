@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '@transitd/process';
 import type { Etcd } from '../etcd.ts';
-import { LeaseClock } from '../lease/lease-clock.ts';
+import { LeaseEnd } from '../lease/lease-end.ts';
 
 export interface RegistrationOptions {
   readonly etcd: Etcd;
@@ -20,7 +20,7 @@ export interface RegistrationOptions {
  */
 export class Registration {
   readonly #options: RegistrationOptions;
-  readonly #clock = new LeaseClock();
+  readonly #leaseEnd = new LeaseEnd();
   readonly #closing = new AbortController();
   #record: Uint8Array | undefined;
   /** Revision of etcd at which the present record was written. */
@@ -46,7 +46,7 @@ export class Registration {
    * they were made while an earlier record was gone already.
    */
   heldUntilMs(revision: number): number {
-    return revision >= this.#revision ? this.#clock.endMs : Number.NEGATIVE_INFINITY;
+    return revision >= this.#revision ? this.#leaseEnd.ms : Number.NEGATIVE_INFINITY;
   }
 
   async close(): Promise<void> {
@@ -86,7 +86,7 @@ export class Registration {
       if (!answer.succeeded) throw new Error('an earlier record of this node has not ended yet');
       this.#revision = answer.revision;
       for (let ttl = ttlSeconds; ttl > 0 && !signal.aborted; ) {
-        this.#clock.renewed({ sentMs, ttlSeconds: ttl });
+        this.#leaseEnd.renewed({ sentMs, ttlSeconds: ttl });
         await delay((leaseSeconds * 1000) / 3, undefined, { signal }).catch(() => undefined);
         if (signal.aborted) return;
         sentMs = clock.nowMs();
@@ -105,7 +105,7 @@ export class Registration {
       try {
         return await etcd.keepAlive(id);
       } catch (error) {
-        if (signal.aborted || clock.nowMs() >= this.#clock.endMs) throw error;
+        if (signal.aborted || clock.nowMs() >= this.#leaseEnd.ms) throw error;
         onFault(error instanceof Error ? error : new Error(String(error)));
         await delay(retryMs, undefined, { signal }).catch(() => undefined);
       }
@@ -113,7 +113,7 @@ export class Registration {
   }
 
   #end(): void {
-    this.#clock.ended();
+    this.#leaseEnd.ended();
     this.#options.onEnded();
   }
 }

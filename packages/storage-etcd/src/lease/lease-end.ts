@@ -5,7 +5,7 @@ import { outlastedBy } from '@transitd/raft-core';
  * begun to count it earlier. Its owner ends it so early that it is over when the clock of etcd, or of another node, has counted the whole
  * term. Times are milliseconds of a monotonic clock.
  */
-export class LeaseClock {
+export class LeaseEnd {
   #endMs = Number.NEGATIVE_INFINITY;
 
   /** The request that was sent at `sentMs` has given the lease this time to live. */
@@ -19,7 +19,7 @@ export class LeaseClock {
   }
 
   /** Negative infinity while the lease is not held. */
-  get endMs(): number {
+  get ms(): number {
     return this.#endMs;
   }
 }
