@@ -6,5 +6,5 @@ export function isLoopback(host: string): boolean {
 }
 
 /** Returns `host:port`, an IPv6 host in brackets, as the configuration file has it. */
-export const addressText = ({ host, port }: { readonly host: string; readonly port: number }): string =>
+export const addressText = ({ host, port }: { readonly host: string; readonly port: number | string }): string =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`;

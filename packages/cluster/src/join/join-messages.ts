@@ -195,7 +195,10 @@ const inMemory = <S extends z.ZodObject>({ shape }: S, message: z.output<S>): In
 function encode(schema: unknown, value: unknown): unknown {
   if (schema instanceof z.ZodArray) return (value as readonly unknown[]).map((one) => encode(schema.element, one));
   if (Buffer.isBuffer(value)) return value.toString(schema === shareHash ? 'hex' : 'base64');
-  if (!(schema instanceof z.ZodObject)) return value;
+  if (!(schema instanceof z.ZodObject)) {
+    if (typeof value === 'object') throw new TypeError('a field of a join message has a schema that cannot be encoded');
+    return value;
+  }
   const fields = value as Readonly<Record<string, unknown>>;
   return Object.fromEntries(
     Object.entries(schema.shape).flatMap(([name, field]) => {

@@ -237,6 +237,11 @@ describe('the messages of a join', () => {
     );
   });
 
+  it('are not written with a field that has the form of no schema', () => {
+    const fields = { clusterId: 'a', authority: { pem: '' } as never, challengeId: '0' };
+    expect(() => encodeAnnouncement(fields)).to.throw(TypeError, 'schema that cannot be encoded');
+  });
+
   it('are refused with an error that contains nothing of the message', () => {
     const secret = 'hvs.CAESIJ';
     for (const change of [

@@ -1,4 +1,5 @@
 import type { FetchedKeys, KeySources, Kubernetes } from '@transitd/access';
+import { addressText } from '@transitd/configuration';
 import { checkJsonLimits, runAtOnce } from '@transitd/event-loop';
 import { type Logger, LogLimit, readRegularFile, reasonOf } from '@transitd/process';
 import { deadline, fetchText, type TextRequest } from './fetch-text.ts';
@@ -116,5 +117,5 @@ export function readPod(podFile: Kubernetes['podFile'], env: Readonly<Record<str
     throw new Error('this node runs in no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set');
   const [ca, token] = [podFile('ca.crt'), podFile('token')];
   if (ca === undefined || token === undefined) throw new Error('the pod of this node has no service account');
-  return { apiServer: `https://${host.includes(':') ? `[${host}]` : host}:${port}`, ca, token: token.trim() };
+  return { apiServer: `https://${addressText({ host, port })}`, ca, token: token.trim() };
 }
