@@ -6,6 +6,7 @@ import { type AuditDevices, AuditKey, initialAuditKey } from '@transitd/audit';
 import type { Node, Services } from '@transitd/node';
 import { systemClock } from '@transitd/process';
 import { memoryStore } from '@transitd/storage-fsm';
+import type { TransitEngine } from '@transitd/transit-engine';
 import pino from 'pino';
 import { mounted } from '../../node/test/mounts/mounted.ts';
 import type { Limits } from '../src/pipeline/limits.ts';
@@ -76,7 +77,13 @@ export async function served({
   const node = {
     services,
     initialized: true,
-    member: { kind: 'raft', clusterName: { id: '00000000', name: 'test' }, peers: { membershipList: { members: [] } } },
+    clock: systemClock,
+    member: {
+      ...{ kind: 'raft', clusterName: { id: '00000000', name: 'test' }, peers: { membershipList: { members: [] } } },
+      usage: {
+        of: async (engine: TransitEngine, name: string) => ({ ...(await engine.usedKey(name)), sinceMs: 0, unanswered: [] }),
+      },
+    },
     requireMember: () => node.member,
     eligibility: { readRole: 'active', waitUntilInForce: async () => undefined },
     config: { data_dir: '.', storage: { type: 'raft' } },
