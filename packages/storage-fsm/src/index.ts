@@ -71,5 +71,6 @@ export type { RestoredRecord, RestoreStep } from './store/restore-step.ts';
 export { countWhile } from './store/sorted.ts';
 export * from './store/store.ts';
 export * from './store/transaction.ts';
+export { changeRecords, untilCommitted } from './store/until-committed.ts';
 export { Watchers } from './store/watchers.ts';
 export type { Condition, Write } from './store/write.ts';

@@ -1,6 +1,6 @@
-import { type Condition, namesBelow, type Store, type Write } from '@transitd/storage-fsm';
+import { type Condition, changeRecords, namesBelow, type Store, untilCommitted, type Write } from '@transitd/storage-fsm';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
-import { conflict, invalidRequest } from '../values/errors.ts';
+import { type AccessError, conflict, invalidRequest } from '../values/errors.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
 import { isRoleName, loginName } from '../values/names.ts';
 
@@ -22,8 +22,9 @@ interface RecordChange<T> {
   readonly writes?: readonly Write[];
 }
 
-const attemptsMax = 5;
 const recordBytesMax = 64 * 1024;
+
+const recordConflict = (): AccessError => conflict('this user or role');
 
 /** Records of one kind, such as the users of an auth method, by name. Names are case-insensitive. */
 export class LoginRecords<T extends object> {
@@ -62,7 +63,7 @@ export class LoginRecords<T extends object> {
     next: (present: T | undefined) => RecordChange<T> | Promise<RecordChange<T>>,
   ): Promise<void> {
     if (!isRoleName(name)) throw invalidRequest('a name must have 1 to 128 letters, digits, "_", ".", "@" or "-"');
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    await untilCommitted(async () => {
       const present = await this.find(mount.id, name);
       const { value, conditions: more = [], writes = [] } = await next(present?.value);
       const encoded = encodeJson(value);
@@ -70,11 +71,11 @@ export class LoginRecords<T extends object> {
         throw invalidRequest(`the settings of a user or role must have at most ${recordBytesMax} bytes`);
       const path = this.pathOf(mount.id, name);
       const conditions = [mount.condition, present?.condition ?? { path, revision: 0 }, ...more];
-      if ((await this.#store.commit({ conditions, writes: [{ path, value: encoded }, ...writes] })).outcome === 'committed')
-        return;
+      const { outcome } = await this.#store.commit({ conditions, writes: [{ path, value: encoded }, ...writes] });
+      if (outcome === 'committed') return true;
       await this.#requireMount(mount);
-    }
-    throw conflict('this user or role');
+      return undefined;
+    }, recordConflict);
   }
 
   /**
@@ -83,13 +84,13 @@ export class LoginRecords<T extends object> {
    * @throws AccessError `too_many_conflicts`; StoreError
    */
   async delete(mountId: string, name: string, also: (present: T) => readonly Write[] = () => []): Promise<void> {
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const next = async () => {
       const present = await this.find(mountId, name);
-      if (present === undefined) return;
-      const writes = [{ path: present.condition.path, value: null }, ...also(present.value)];
-      if ((await this.#store.commit({ conditions: [present.condition], writes })).outcome === 'committed') return;
-    }
-    throw conflict('this user or role');
+      if (present === undefined) return undefined;
+      const { value, condition } = present;
+      return { conditions: [condition], writes: [{ path: condition.path, value: null }, ...also(value)] };
+    };
+    await changeRecords(this.#store, next, recordConflict);
   }
 
   /** Returns all names, sorted. @throws StoreError */

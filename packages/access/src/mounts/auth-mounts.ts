@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { NamedLocks } from '@transitd/event-loop';
-import { type Condition, pagesBelow, type Store } from '@transitd/storage-fsm';
+import { type Condition, changeRecords, pagesBelow, type Store } from '@transitd/storage-fsm';
 import { type AccessError, conflict, invalidRequest } from '../values/errors.ts';
 import { changedInert, type InertSettings } from '../values/inert-settings.ts';
 import {
@@ -34,7 +34,6 @@ interface AuthTuning {
 /** Settings of an auth method that never change. */
 type FixedAuthSettings = Partial<Pick<AuthMount, 'local' | 'sealWrap' | 'externalEntropyAccess'>>;
 
-const attemptsMax = 5;
 const descriptionCharsMax = 1024;
 const optionsCharsMax = 4096;
 
@@ -108,15 +107,17 @@ export class AuthMounts {
    * Changes the settings of an auth method. Returns whether it exists.
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
-  async tune(path: string, tuning: AuthTuning): Promise<boolean> {
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+  tune(path: string, tuning: AuthTuning): Promise<boolean> {
+    const next = async () => {
       const found = await this.find(path);
-      if (found === undefined) return false;
+      if (found === undefined) return undefined;
       const { condition, ...mount } = found;
-      const writes = [{ path: condition.path, value: encodeAuthMount(tuned(mount, tuning)) }];
-      if ((await this.#store.commit({ conditions: [condition], writes })).outcome === 'committed') return true;
-    }
-    throw conflict('the auth method');
+      return {
+        conditions: [condition],
+        writes: [{ path: condition.path, value: encodeAuthMount(tuned(mount, tuning)) }],
+      };
+    };
+    return changeRecords(this.#store, next, () => conflict('the auth method'));
   }
 
   /**

@@ -1,6 +1,6 @@
 import { NamedLocks } from '@transitd/event-loop';
 import { type Clock, callerGroup } from '@transitd/process';
-import { pagesBelow, type Store } from '@transitd/storage-fsm';
+import { changeRecords, pagesBelow, type Store } from '@transitd/storage-fsm';
 import { conflict, invalidRequest, RateLimited } from '../values/errors.ts';
 import { isRoleName, loginName } from '../values/names.ts';
 import {
@@ -24,7 +24,6 @@ const configPath = 'access/quota-config';
 
 /** Maximum number of quotas: each may be checked for every request. */
 const quotasMax = 256;
-const attemptsMax = 5;
 
 /** State of a caller under a quota. */
 export interface Allowance {
@@ -135,7 +134,7 @@ export class Quotas {
   async #write(name: string, change: QuotaChange): Promise<void> {
     if (!isRoleName(name)) throw invalidRequest('a quota name must have 1 to 128 letters, digits, "_", ".", "@" or "-"');
     const path = prefix + name;
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const next = async () => {
       const present = await this.#store.get(path);
       const all = await this.#all();
       if (present === undefined && all.length >= quotasMax) throw invalidRequest(`at most ${quotasMax} quotas are allowed`);
@@ -145,11 +144,10 @@ export class Quotas {
         throw invalidRequest(
           `the quota "${twin.name}" limits the same requests, and only one of two applies: change or delete that quota`,
         );
-      const conditions = [{ path, revision: present?.revision ?? 0 }];
-      const { outcome } = await this.#store.commit({ conditions, writes: [{ path, value: encodeQuota(quota) }] });
-      if (outcome === 'committed') return this.#reading;
-    }
-    throw conflict('the quota');
+      return { conditions: [{ path, revision: present?.revision ?? 0 }], writes: [{ path, value: encodeQuota(quota) }] };
+    };
+    await changeRecords(this.#store, next, () => conflict('the quota'));
+    await this.#reading;
   }
 
   /** Deletes a quota if it exists. @throws StoreError */

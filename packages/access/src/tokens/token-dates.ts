@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NamedLocks } from '@transitd/event-loop';
-import type { Store } from '@transitd/storage-fsm';
+import { changeRecords, type Store } from '@transitd/storage-fsm';
 import type { ClockDispute } from '../values/clock-dispute.ts';
 import { type Dates, type DisputedDates, earlierBy } from '../values/disputed-dates.ts';
 import { AccessError } from '../values/errors.ts';
@@ -14,8 +14,6 @@ interface TokenDatesOptions {
   /** Locks by the token's id. */
   readonly locks: NamedLocks;
 }
-
-const attemptsMax = 5;
 
 /** Remembers tokens that are dated while the clocks disagree, and corrects their dates. */
 export class TokenDates {
@@ -61,16 +59,16 @@ export class TokenDates {
   /** @throws AccessError `record_unreadable`, `too_many_conflicts`; StoreError */
   async #rewrite(id: string, corrected: (stored: Dates) => Dates): Promise<void> {
     const { store } = this.#parts;
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const next = async () => {
       const stored = await store.get(tokenPath(id));
-      if (stored === undefined) return;
+      if (stored === undefined) return undefined;
       const record = decodeTokenRecord(stored.value);
       const dates = corrected(datesOf(record));
-      if (isDeepStrictEqual(dates, datesOf(record))) return;
-      const transaction = rewriteTransaction({ id, record, revision: stored.revision }, { ...record, ...dates });
-      if ((await store.commit(transaction)).outcome === 'committed') return;
-    }
-    throw new AccessError('too_many_conflicts', 'the token was changed by other requests at the same time');
+      if (isDeepStrictEqual(dates, datesOf(record))) return undefined;
+      return rewriteTransaction({ id, record, revision: stored.revision }, { ...record, ...dates });
+    };
+    const conflict = () => new AccessError('too_many_conflicts', 'the token was changed by other requests at the same time');
+    await changeRecords(store, next, conflict);
   }
 }
 

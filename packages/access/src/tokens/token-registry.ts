@@ -1,6 +1,6 @@
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
 import { type ClientCertificate, isCertificate, type RecordClock } from '@transitd/process';
-import { pagesBelow, type Store, type Transaction } from '@transitd/storage-fsm';
+import { pagesBelow, type Store, type Transaction, untilCommitted } from '@transitd/storage-fsm';
 import { type Policies, quotedPolicyName } from '../policy/policies.ts';
 import { noDisputes } from '../values/clock-dispute.ts';
 import { DisputedDates } from '../values/disputed-dates.ts';
@@ -57,7 +57,6 @@ export interface Issued extends Granted {
 }
 
 /** Maximum number of attempts of a change. After a conflict with another change, a new attempt starts from fresh records. */
-const attemptsMax = 5;
 /** Maximum number of children that one transaction makes orphans. */
 const childrenPerTransaction = 200;
 
@@ -381,11 +380,7 @@ export class TokenRegistry {
   }
 
   /** Runs `step` until it returns a result other than undefined. @throws AccessError `too_many_conflicts` */
-  async #attempt<T>(step: () => Promise<T | undefined>): Promise<T> {
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const result = await step();
-      if (result !== undefined) return result;
-    }
-    throw conflict('the token');
+  #attempt<T>(step: () => Promise<T | undefined>): Promise<T> {
+    return untilCommitted(step, () => conflict('the token'));
   }
 }

@@ -1,10 +1,9 @@
-import { type Condition, namesBelow, type Store } from '@transitd/storage-fsm';
+import { type Condition, changeRecords, namesBelow, type Store } from '@transitd/storage-fsm';
 import { conflict, invalidRequest } from '../values/errors.ts';
 import { isRoleName } from '../values/names.ts';
 import { changedRole, decodeTokenRole, encodeTokenRole, type TokenRole, type TokenRoleChange } from './token-role.ts';
 
 const prefix = 'access/role/';
-const attemptsMax = 5;
 const recordBytesMax = 64 * 1024;
 
 /** A role, with a condition that holds while the role is unchanged. */
@@ -31,15 +30,14 @@ export class TokenRoles {
   /** Creates a role or changes the given fields. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
   async write(name: string, change: TokenRoleChange): Promise<void> {
     if (!isRoleName(name)) throw invalidRequest('a role name must have 1 to 128 letters, digits, "_", ".", "@" or "-"');
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const next = async () => {
       const present = await this.find(name);
       const value = encodeTokenRole(changedRole(name, present?.role, change));
       if (value.length > recordBytesMax) throw invalidRequest(`a role must have at most ${recordBytesMax} bytes`);
       const conditions = [present?.condition ?? { path: prefix + name, revision: 0 }];
-      const { outcome } = await this.#store.commit({ conditions, writes: [{ path: prefix + name, value }] });
-      if (outcome === 'committed') return;
-    }
-    throw conflict('the role');
+      return { conditions, writes: [{ path: prefix + name, value }] };
+    };
+    await changeRecords(this.#store, next, () => conflict('the role'));
   }
 
   /** Deletes a role if it exists. Its tokens stay valid. @throws StoreError */

@@ -1,5 +1,5 @@
 import type { RecordClock } from '@transitd/process';
-import type { Store, Transaction } from '@transitd/storage-fsm';
+import { type Store, type Transaction, untilCommitted } from '@transitd/storage-fsm';
 import { wrappingPolicy } from '../policy/policies.ts';
 import { AccessError, conflict, invalidRequest } from '../values/errors.ts';
 import { decodeJson, encodeJson } from '../values/json-record.ts';
@@ -46,7 +46,6 @@ interface WrappingOptions {
 
 /** The body comes last: the rest of a record is read without it. */
 const example: Wrapped = { owner: '', status: 0, path: '', createdMs: 0, ttlS: 0, wrappedAccessor: '', body: '' };
-const attemptsMax = 5;
 
 /**
  * Response wrapping: stores a response that a single-use token can fetch. One log entry writes the response and the token, and one
@@ -142,17 +141,16 @@ export class Wrapping {
       readonly committed?: () => void;
     }>,
   ): Promise<T | undefined> {
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const attempt = async () => {
       const found = await this.#find(token);
-      if (found === undefined) return undefined;
+      if (found === undefined) return { result: undefined };
       const { id = '', result, with: more, committed } = await next(found);
       const transaction = combined([deleteTransaction(found.token), ...(more === undefined ? [] : [more])]);
-      if (await this.#bytes.whileStoring(id, () => this.#commits(transaction))) {
-        committed?.();
-        return result;
-      }
-    }
-    throw conflict('the wrapping token');
+      if (!(await this.#bytes.whileStoring(id, () => this.#commits(transaction)))) return undefined;
+      committed?.();
+      return { result };
+    };
+    return (await untilCommitted(attempt, () => conflict('the wrapping token'))).result;
   }
 
   async #commits(transaction: Transaction): Promise<boolean> {

@@ -1,8 +1,7 @@
 import type { RecordClock } from '@transitd/process';
-import type { Store } from '@transitd/storage-fsm';
-import { BarrierError } from '../records/errors.ts';
+import { changeRecords, type Store } from '@transitd/storage-fsm';
 import { keyringPath, rotationPath } from '../records/paths.ts';
-import { closeKeyring, keyringCommitAttempts, wipeKeyring, withNewTerm } from './keyring.ts';
+import { closeKeyring, keyringConflict, wipeKeyring, withNewTerm } from './keyring.ts';
 import type { Keys } from './loaded-keys.ts';
 import {
   checkRotation,
@@ -43,19 +42,16 @@ export class KeyRotation {
   rotate(): Promise<void> {
     const { store, exclusive, keys, reload, clock, valuesWritten } = this.#parts;
     return exclusive(async () => {
-      for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
+      const next = async () => {
         await reload();
         const { rootKey, keyring, keyringConditions: conditions } = keys();
-        const next = withNewTerm(keyring, { installedMs: clock.dueMs(), valuesAtInstall: valuesWritten() });
-        const value = closeKeyring(rootKey, next);
-        wipeKeyring(next);
-        const { outcome } = await store.commit({ conditions, writes: [{ path: keyringPath, value }] });
-        if (outcome === 'committed') {
-          await reload();
-          return;
-        }
-      }
-      throw new BarrierError('conflict', 'the keyring changes too often; try again');
+        const renewed = withNewTerm(keyring, { installedMs: clock.dueMs(), valuesAtInstall: valuesWritten() });
+        const value = closeKeyring(rootKey, renewed);
+        wipeKeyring(renewed);
+        return { conditions, writes: [{ path: keyringPath, value }] };
+      };
+      await changeRecords(store, next, keyringConflict);
+      await reload();
     });
   }
 

@@ -22,8 +22,8 @@ export interface Keyring {
   readonly newest: Term;
 }
 
-/** Maximum number of attempts of a commit that depends on the keyring's revision. Each attempt starts from a fresh read. */
-export const keyringCommitAttempts = 5;
+/** Returns the error for a change that conflicts with other changes of the keyring, again and again. */
+export const keyringConflict = (): BarrierError => new BarrierError('conflict', 'the keyring changes too often; try again');
 
 const format = 1;
 const headerBytes = 1 + 4;

@@ -1,8 +1,10 @@
 import { type Changes, type Condition, requireOneKind, type Store, StoreError } from '@transitd/storage-fsm';
 import { BarrierError } from '../records/errors.ts';
 import { isReserved } from '../records/paths.ts';
-import { type Keyring, keyringCommitAttempts } from './keyring.ts';
+import type { Keyring } from './keyring.ts';
 import { corruptValue, decryptValue, encryptValue, termOf } from './value.ts';
+
+const commitAttemptsMax = 5;
 
 /** The keys that the view gets from the barrier. */
 export interface ViewKeys {
@@ -77,7 +79,7 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
         });
         if (result.outcome === 'committed') return result;
         // The condition failed because the keyring was replaced: encrypt again, otherwise nobody could read the value.
-        if (tries === keyringCommitAttempts || (await hold(store, keyring))) {
+        if (tries === commitAttemptsMax || (await hold(store, keyring))) {
           // Callers without conditions of their own expect no conflict: they would report success.
           if (conditions.length === 0) throw new StoreError('busy', 'the keyring changes too often; try again');
           return result;

@@ -5,9 +5,10 @@ import {
   type ReplicatedRecord,
   type ReplicatedWrite,
   type Store,
+  untilCommitted,
   type Write,
 } from '@transitd/storage-fsm';
-import { closeKeyring, type Keyring, keyringCommitAttempts, openKeyring, wipeKeyring, withNewTerm } from '../keyring/keyring.ts';
+import { closeKeyring, type Keyring, keyringConflict, openKeyring, wipeKeyring, withNewTerm } from '../keyring/keyring.ts';
 import type { Keys } from '../keyring/loaded-keys.ts';
 import { corruptValue, decryptValue, encryptValue, termOf } from '../keyring/value.ts';
 import { BarrierError } from '../records/errors.ts';
@@ -102,19 +103,18 @@ export class KeyTransfer {
    */
   async publishRecoveryShares(): Promise<void> {
     const { keys, reload, store } = this.#parts;
-    for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
+    await untilCommitted(async () => {
       const seal = await readSeal(store);
       await reload();
       const { keyring, keyringConditions } = keys();
       if (seal === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
-      if (!(await requireOwnRecord(seal, this.#parts))) continue;
+      if (!(await requireOwnRecord(seal, this.#parts))) return undefined;
       const { shares, threshold, shareHashes } = seal.record;
       const value = closeRecoveryShares(keyring.newest, { counts: { shares, threshold }, shareHashes });
       const conditions = [{ path: sealPath, revision: seal.revision }, ...keyringConditions];
       const { outcome } = await store.commit({ conditions, writes: [{ path: recoverySharesPath, value }] });
-      if (outcome === 'committed') return;
-    }
-    throw new BarrierError('conflict', 'the keyring changes too often; try again');
+      return outcome === 'committed' ? outcome : undefined;
+    }, keyringConflict);
   }
 
   /** Returns whether the present root key opens the value of a record `core/keyring`. @throws BarrierError `barrier_corrupt` */

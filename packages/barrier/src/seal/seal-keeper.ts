@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Store } from '@transitd/storage-fsm';
-import { closeKeyring, keyringCommitAttempts } from '../keyring/keyring.ts';
+import { type Store, untilCommitted } from '@transitd/storage-fsm';
+import { closeKeyring, keyringConflict } from '../keyring/keyring.ts';
 import type { Keys } from '../keyring/loaded-keys.ts';
 import { encryptValue } from '../keyring/value.ts';
 import { keyBytes } from '../records/box.ts';
@@ -105,7 +105,7 @@ export class SealKeeper {
     const { keys, reload, seal, loadCommitted, store } = this.#options;
     const wrapping = await newWrappingKey(sealOf(seal, to), sharedKey);
     try {
-      for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
+      return await untilCommitted(async () => {
         await reload();
         const { keyring, keyringConditions } = keys();
         const rootKey = randomBytes(keyBytes);
@@ -124,9 +124,8 @@ export class SealKeeper {
           await loadCommitted();
           return 'committed';
         }
-        if ((await store.get(sealPath))?.revision !== revision) return 'conflict';
-      }
-      throw new BarrierError('conflict', 'the keyring changes too often; try again');
+        return (await store.get(sealPath))?.revision === revision ? undefined : 'conflict';
+      }, keyringConflict);
     } finally {
       wrapping.key.fill(0);
     }

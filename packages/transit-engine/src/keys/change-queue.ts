@@ -1,8 +1,6 @@
 import { NamedLocks } from '@transitd/event-loop';
+import { untilCommitted } from '@transitd/storage-fsm';
 import { TransitError } from '../values/errors.ts';
-
-/** Maximum number of attempts. A change that conflicts with another node's change starts over from fresh records. */
-const attemptsMax = 5;
 
 /**
  * Runs the changes of one key one after the other, in order of arrival, so that changes of this node never conflict with each other.
@@ -16,19 +14,13 @@ export class ChangeQueue {
    * @throws TransitError `too_many_conflicts`, and whatever `change` throws
    */
   run<T>(name: string, change: () => Promise<T | undefined>): Promise<T> {
-    return this.exclusively(name, () => untilCommitted(name, change));
+    const conflict = () =>
+      new TransitError('too_many_conflicts', `key ${name} changed too often in the meantime; nothing was done`);
+    return this.exclusively(name, () => untilCommitted(change, conflict));
   }
 
   /** Runs `change` once, after the earlier changes of the key. @throws whatever `change` throws */
   exclusively<T>(name: string, change: () => Promise<T>): Promise<T> {
     return this.#locks.run(name, change);
   }
-}
-
-async function untilCommitted<T>(name: string, change: () => Promise<T | undefined>): Promise<T> {
-  for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const result = await change();
-    if (result !== undefined) return result;
-  }
-  throw new TransitError('too_many_conflicts', `key ${name} changed too often in the meantime; nothing was done`);
 }

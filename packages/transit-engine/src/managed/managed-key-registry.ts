@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { pagesBelow, type Store, type Transaction } from '@transitd/storage-fsm';
+import { pagesBelow, type Store, type Transaction, untilCommitted } from '@transitd/storage-fsm';
 import { DamagedRecord, TransitError } from '../values/errors.ts';
 import { commitAndWipe, wipe } from '../values/secrets.ts';
 import { decodeManagedKeyRecord, encodeManagedKeyRecord, type ManagedKeyRecord } from './managed-key-record.ts';
@@ -10,8 +10,6 @@ const idPrefix = 'managed-keys/id/';
 const pathOf = (name: string): string => prefix + name;
 const idPathOf = (id: string): string => idPrefix + id;
 
-/** Maximum number of attempts for a change that conflicts with other changes. */
-const attemptsMax = 5;
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
@@ -31,21 +29,19 @@ export class ManagedKeyRegistry {
   /** Creates a managed key, or changes an existing one. @throws TransitError `invalid_request`, `too_many_conflicts` */
   async write(name: string, request: ManagedKeyRequest): Promise<void> {
     if (!isManagedKeyName(name)) throw new TransitError('invalid_request', 'invalid managed key name');
-    for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+    await this.#change(async () => {
       const stored = await this.#stored(name);
       const present = stored?.record;
       const id = present?.id ?? randomUUID();
       const record = managedKeyRecord({ id, name }, request, { present, libraries: this.#libraries });
-      const written = await this.#commit({
+      return {
         conditions: [{ path: pathOf(name), revision: stored?.revision ?? 0 }],
         writes: [
           { path: pathOf(name), value: encodeManagedKeyRecord(record) },
           { path: idPathOf(id), value: Buffer.from(name) },
         ],
-      });
-      if (written) return;
-    }
-    throw new TransitError('too_many_conflicts', 'the managed key changed too often in the meantime; nothing was done');
+      };
+    });
   }
 
   /** @throws TransitError `not_found` */
@@ -70,19 +66,17 @@ export class ManagedKeyRegistry {
    * be used.
    */
   async delete(name: string): Promise<void> {
-    for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+    await this.#change(async () => {
       const stored = await this.#stored(name);
-      if (stored === undefined) return;
-      const deleted = await this.#commit({
+      if (stored === undefined) return undefined;
+      return {
         conditions: [{ path: pathOf(name), revision: stored.revision }],
         writes: [
           { path: pathOf(name), value: null },
           { path: idPathOf(stored.record.id), value: null },
         ],
-      });
-      if (deleted) return;
-    }
-    throw new TransitError('too_many_conflicts', 'the managed key changed too often in the meantime; nothing was done');
+      };
+    });
   }
 
   /** Returns the managed key with this id, or undefined. */
@@ -107,7 +101,14 @@ export class ManagedKeyRegistry {
     return { record, revision: stored.revision };
   }
 
-  async #commit(transaction: Transaction): Promise<boolean> {
-    return (await commitAndWipe(this.#store, transaction)) !== undefined;
+  /** Commits the transaction that `next` makes from the present records, if it makes one. @throws TransitError `too_many_conflicts` */
+  async #change(next: () => Promise<Transaction | undefined>): Promise<void> {
+    const attempt = async () => {
+      const transaction = await next();
+      return transaction === undefined ? 'unchanged' : commitAndWipe(this.#store, transaction);
+    };
+    await untilCommitted(attempt, () => {
+      return new TransitError('too_many_conflicts', 'the managed key changed too often in the meantime; nothing was done');
+    });
   }
 }

@@ -30,13 +30,11 @@ import {
 } from '@transitd/access';
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
 import { commonCidrs, type RecordClock, withinCidrs } from '@transitd/process';
-import { pagesBelow, type Store, type Write } from '@transitd/storage-fsm';
+import { changeRecords, pagesBelow, type Store, untilCommitted, type Write } from '@transitd/storage-fsm';
 import { type AppRole, type AppRoleChange, checkRole, idCharsMax, roleExample } from './role.ts';
 import { decodeSecretId, newSecret, type SecretId, type SecretIdName, type SecretIdRequest, useWrites } from './secret-id.ts';
 
 const pointerExample = { name: '' };
-
-const attemptsMax = 5;
 
 /** Logins of machines by a role id, which is not secret, and a secret id. Only keyed hashes of secret ids are stored. */
 export class AppRoles implements OpenedMethod {
@@ -145,17 +143,16 @@ export class AppRoles implements OpenedMethod {
       written,
       byEarlier: earlierBy(written, dispute),
       rewrite: async (corrected) => {
-        for (let attempt = 0; attempt < attemptsMax; attempt++) {
+        const next = async () => {
           const stored = await this.#store.get(path);
-          if (stored === undefined) return;
+          if (stored === undefined) return undefined;
           const present = decodeSecretId(stored.value);
           const { createdMs, expiresMs } = corrected({ ...present, renewedMs: 0 });
-          if (createdMs === present.createdMs && expiresMs === present.expiresMs) return;
-          const conditions = [{ path, revision: stored.revision }];
-          const writes = [{ path, value: encodeJson({ ...present, createdMs, expiresMs }) }];
-          if ((await this.#store.commit({ conditions, writes })).outcome === 'committed') return;
-        }
-        throw secretConflict();
+          if (createdMs === present.createdMs && expiresMs === present.expiresMs) return undefined;
+          const value = encodeJson({ ...present, createdMs, expiresMs });
+          return { conditions: [{ path, revision: stored.revision }], writes: [{ path, value }] };
+        };
+        await changeRecords(this.#store, next, secretConflict);
       },
     });
   }
@@ -168,15 +165,17 @@ export class AppRoles implements OpenedMethod {
   /** Deletes a secret id if it exists, expired or not. @throws AccessError `not_found`, `too_many_conflicts`; StoreError */
   async destroySecretId(mount: StoredMount, name: string, secretName: SecretIdName): Promise<void> {
     const key = await this.#tokens.key();
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const next = async () => {
       await this.#requireRole(mount, name);
       const found = await this.#storedSecret(mount, name, secretName);
-      if (found === undefined) return;
+      if (found === undefined) return undefined;
       const pointer = secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', found.value.accessor));
-      const writes = [found.condition.path, pointer].map((path) => ({ path, value: null }));
-      if ((await this.#store.commit({ conditions: [found.condition], writes })).outcome === 'committed') return;
-    }
-    throw secretConflict();
+      return {
+        conditions: [found.condition],
+        writes: [found.condition.path, pointer].map((path) => ({ path, value: null })),
+      };
+    };
+    await changeRecords(this.#store, next, secretConflict);
   }
 
   /** Returns the accessors of a role's secret ids, sorted. @throws AccessError `not_found`; StoreError */
@@ -200,13 +199,8 @@ export class AppRoles implements OpenedMethod {
     if (roleId.length > idCharsMax) throw invalidCredentials('role_id');
     if (secretId.length > idCharsMax) throw invalidCredentials('secret_id');
     const key = await this.#tokens.key();
-    return this.#locks.run(loginIdOf(key, 'secret-id', secretId), async () => {
-      for (let attempt = 0; attempt < attemptsMax; attempt++) {
-        const granted = await this.#login(login, key, roleId, secretId);
-        if (granted !== undefined) return granted;
-      }
-      throw secretConflict();
-    });
+    const attempt = () => this.#login(login, key, roleId, secretId);
+    return this.#locks.run(loginIdOf(key, 'secret-id', secretId), () => untilCommitted(attempt, secretConflict));
   }
 
   /** Returns the name of the role with a role id; empty for none. @throws StoreError */
