@@ -1,40 +1,27 @@
-import type { Mount, MountConfig } from '@transitd/client';
+import type { Mount } from '@transitd/client';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
 import { confirmLoss } from '../terminal/confirm.ts';
+import { addFields, fieldsIn, text, texts } from '../terminal/field-options.ts';
 import { pairsOf } from '../terminal/members.ts';
 import { collect, serverOptions, yesOption } from '../terminal/options.ts';
 import { loginMethods } from './login.ts';
 
-interface Tuning {
-  readonly description?: string;
-  readonly defaultLeaseTtl?: string;
-  readonly maxLeaseTtl?: string;
-  readonly ciphertextPrefix?: string;
-  readonly allowedManagedKeys?: readonly string[];
-}
-
-/** Contains only the given options, so that all other settings keep their values. */
-const configOf = (options: Tuning): MountConfig => ({
-  ...(options.defaultLeaseTtl !== undefined && { default_lease_ttl: options.defaultLeaseTtl }),
-  ...(options.maxLeaseTtl !== undefined && { max_lease_ttl: options.maxLeaseTtl }),
-  ...(options.ciphertextPrefix !== undefined && { ciphertext_prefix: options.ciphertextPrefix }),
-  ...(options.allowedManagedKeys !== undefined && { allowed_managed_keys: options.allowedManagedKeys }),
-});
-
-const described = ({ description }: Tuning) => ({ ...(description !== undefined && { description }) });
-
-const tuneOptions = (command: Command): Command =>
-  serverOptions(command)
-    .option('--description <text>', 'description of the mount')
-    .option('--default-lease-ttl <duration>', 'default TTL of tokens issued through this mount')
-    .option('--max-lease-ttl <duration>', 'maximum TTL of tokens issued through this mount');
-
-const tuneEngineOptions = (command: Command): Command =>
-  tuneOptions(command)
-    .option('--ciphertext-prefix <word>', 'prefix of the ciphertexts of this mount')
-    .option('--allowed-managed-keys <name>', 'managed key that keys of this mount may use; repeatable', collect);
+const description = { description: text('text', 'description of the mount') };
+const methodConfig = {
+  default_lease_ttl: text('duration', 'default TTL of tokens issued through this mount'),
+  max_lease_ttl: text('duration', 'maximum TTL of tokens issued through this mount'),
+};
+const engineConfig = {
+  ...methodConfig,
+  ciphertext_prefix: text('word', 'prefix of the ciphertexts of this mount'),
+  allowed_managed_keys: texts('name', 'managed key that keys of this mount may use; repeatable'),
+};
+const [methodFields, engineFields] = [
+  { ...description, ...methodConfig },
+  { ...description, ...engineConfig },
+];
 
 interface Listed {
   readonly detailed?: true;
@@ -62,19 +49,19 @@ export function secretsCommands(program: Command, { serverAction }: Runner): voi
       serverAction(async (session, options: Listed) => showMounts(session, (await session.client.sys.mounts()).data, options)),
     );
 
-  tuneEngineOptions(secrets.command('enable'))
+  addFields(serverOptions(secrets.command('enable')), engineFields)
     .description('mount an engine')
     .argument('<type>', 'transit')
     .option('--path <path>', 'mount path (default: the type)')
     .option('--options <name=value>', 'option of the engine; repeatable', collect)
     .action(
-      serverAction(async ({ client, output }, type: string, options: Tuning & { path?: string; options?: readonly string[] }) => {
+      serverAction(async ({ client, output }, type: string, options: { path?: string; options?: readonly string[] }) => {
         const path = options.path ?? type;
         const engineOptions = options.options === undefined ? {} : { options: pairsOf('--options', options.options) };
         const answer = await client.sys.enableMount(path, {
           type,
-          config: configOf(options),
-          ...described(options),
+          config: fieldsIn(engineConfig, options),
+          ...fieldsIn(description, options),
           ...engineOptions,
         });
         output.done(answer, `Enabled ${type} at ${path}/.`);
@@ -103,12 +90,12 @@ export function secretsCommands(program: Command, { serverAction }: Runner): voi
       }),
     );
 
-  tuneEngineOptions(secrets.command('tune'))
+  addFields(serverOptions(secrets.command('tune')), engineFields)
     .description('change settings of a mount; omitted settings keep their values')
     .argument('<path>', 'path of the mount')
     .action(
-      serverAction(async ({ client, output }, path: string, options: Tuning) => {
-        output.done(await client.sys.tuneMount(path, { ...configOf(options), ...described(options) }), `Tuned ${path}.`);
+      serverAction(async ({ client, output }, path: string, options: object) => {
+        output.done(await client.sys.tuneMount(path, fieldsIn(engineFields, options)), `Tuned ${path}.`);
       }),
     );
 }
@@ -125,14 +112,18 @@ export function authCommands(program: Command, { serverAction }: Runner): void {
       ),
     );
 
-  tuneOptions(auth.command('enable'))
+  addFields(serverOptions(auth.command('enable')), methodFields)
     .description('enable an auth method')
     .argument('<type>', loginMethods)
     .option('--path <path>', 'mount path (default: the type)')
     .action(
-      serverAction(async ({ client, output }, type: string, options: Tuning & { path?: string }) => {
+      serverAction(async ({ client, output }, type: string, options: { path?: string }) => {
         const path = options.path ?? type;
-        const answer = await client.sys.enableAuth(path, { type, config: configOf(options), ...described(options) });
+        const answer = await client.sys.enableAuth(path, {
+          type,
+          config: fieldsIn(methodConfig, options),
+          ...fieldsIn(description, options),
+        });
         output.done(answer, `Enabled ${type} at ${path}/.`);
       }),
     );
@@ -146,12 +137,12 @@ export function authCommands(program: Command, { serverAction }: Runner): void {
       }),
     );
 
-  tuneOptions(auth.command('tune'))
+  addFields(serverOptions(auth.command('tune')), methodFields)
     .description('change settings of an auth method; omitted settings keep their values')
     .argument('<path>', 'path of the mount')
     .action(
-      serverAction(async ({ client, output }, path: string, options: Tuning) => {
-        output.done(await client.sys.tuneAuth(path, { ...configOf(options), ...described(options) }), `Tuned ${path}.`);
+      serverAction(async ({ client, output }, path: string, options: object) => {
+        output.done(await client.sys.tuneAuth(path, fieldsIn(methodFields, options)), `Tuned ${path}.`);
       }),
     );
 }

@@ -1,17 +1,17 @@
-import type { AutopilotConfig } from '@transitd/client';
 import { exitCode, StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
+import { addFields, bool, fieldsIn, flag, text, whole } from '../terminal/field-options.ts';
 import { textFrom } from '../terminal/input.ts';
-import { fieldOption, serverOptions, wholeNumber } from '../terminal/options.ts';
+import { fieldOption, serverOptions } from '../terminal/options.ts';
 import { snapshotCommands } from './snapshot.ts';
 
-interface JoinOptions {
-  readonly leaderCaCert?: string;
-  readonly retry?: true;
-  readonly nonVoter?: true;
-}
+const joinFields = {
+  leader_ca_cert: text('pem', 'CA certificate for that address: PEM or @file'),
+  retry: flag('make the node retry until it has joined'),
+  non_voter: flag('join as a non-voter: it serves requests but does not vote'),
+};
 
 /** `operator raft`: cluster membership, snapshots and autopilot. */
 export function raftCommands(operator: Command, runner: Runner): void {
@@ -39,12 +39,9 @@ export function raftCommands(operator: Command, runner: Runner): void {
       }),
     );
 
-  serverOptions(raft.command('join'))
+  addFields(serverOptions(raft.command('join')), joinFields)
     .description('join the node at the address to an existing cluster')
     .argument('<leader-address>', 'API address of any unsealed member, for example https://n1.example:8200')
-    .option('--leader-ca-cert <pem>', 'CA certificate for that address: PEM or @file')
-    .option('--retry', 'make the node retry until it has joined')
-    .option('--non-voter', 'join as a non-voter: it serves requests but does not vote')
     .action(serverAction(join));
 
   for (const { name, description, done } of [
@@ -83,25 +80,24 @@ async function rotateAuthority({ client: { sys }, output }: Session, { status }:
   );
 }
 
-async function join({ client, output, sources }: Session, leader: string, options: JoinOptions): Promise<number> {
-  const ca = options.leaderCaCert;
+async function join({ client, output, sources }: Session, leader: string, options: object): Promise<number> {
+  const { leader_ca_cert: ca, ...fields } = fieldsIn(joinFields, options);
   const answer = await client.sys.raft.join({
     leader_api_addr: leader,
     ...(ca !== undefined && { leader_ca_cert: await textFrom(ca, sources) }),
-    ...(options.retry === true && { retry: true }),
-    ...(options.nonVoter === true && { non_voter: true }),
+    ...fields,
   });
   output.rows([['Joined', answer.joined]], answer);
-  return answer.joined || options.retry === true ? exitCode.ok : exitCode.denied;
+  return answer.joined || fields.retry === true ? exitCode.ok : exitCode.denied;
 }
 
-interface AutopilotOptions {
-  readonly cleanupDeadServers?: string;
-  readonly deadServerLastContactThreshold?: string;
-  readonly lastContactThreshold?: string;
-  readonly maxTrailingLogs?: number;
-  readonly minQuorum?: number;
-}
+const autopilotFields = {
+  cleanup_dead_servers: bool('whether to remove dead servers: true or false'),
+  dead_server_last_contact_threshold: text('duration', 'time without contact after which a server is dead'),
+  last_contact_threshold: text('duration', 'time without contact after which a member is unhealthy'),
+  max_trailing_logs: whole('count', 'number of log entries a healthy member may lag behind'),
+  min_quorum: whole('count', 'minimum number of voters that cleanup keeps'),
+};
 
 function autopilotCommands(raft: Command, { serverAction }: Runner): void {
   const autopilot = raft.command('autopilot').description('show member health and configure dead-server cleanup');
@@ -142,33 +138,13 @@ function autopilotCommands(raft: Command, { serverAction }: Runner): void {
       }),
     );
 
-  serverOptions(autopilot.command('set-config'))
+  addFields(serverOptions(autopilot.command('set-config')), autopilotFields)
     .description('change autopilot settings; omitted settings keep their values')
-    .option('--cleanup-dead-servers <bool>', 'whether to remove dead servers: true or false')
-    .option('--dead-server-last-contact-threshold <duration>', 'time without contact after which a server is dead')
-    .option('--last-contact-threshold <duration>', 'time without contact after which a member is unhealthy')
-    .option('--max-trailing-logs <count>', 'number of log entries a healthy member may lag behind', wholeNumber)
-    .option('--min-quorum <count>', 'minimum number of voters that cleanup keeps', wholeNumber)
     .action(
-      serverAction(async ({ client, output }, options: AutopilotOptions) => {
-        const config = settingsOf(options);
+      serverAction(async ({ client, output }, options: object) => {
+        const config = fieldsIn(autopilotFields, options);
         if (Object.keys(config).length === 0) throw new StartError('no setting to change: use at least one option');
         output.done(await client.sys.raft.configureAutopilot(config), 'Changed the autopilot configuration.');
       }),
     );
-}
-
-function settingsOf(options: AutopilotOptions): Partial<AutopilotConfig> {
-  const cleanup = options.cleanupDeadServers;
-  if (cleanup !== undefined && cleanup !== 'true' && cleanup !== 'false')
-    throw new StartError('--cleanup-dead-servers must be true or false');
-  return {
-    ...(cleanup !== undefined && { cleanup_dead_servers: cleanup === 'true' }),
-    ...(options.deadServerLastContactThreshold !== undefined && {
-      dead_server_last_contact_threshold: options.deadServerLastContactThreshold,
-    }),
-    ...(options.lastContactThreshold !== undefined && { last_contact_threshold: options.lastContactThreshold }),
-    ...(options.maxTrailingLogs !== undefined && { max_trailing_logs: options.maxTrailingLogs }),
-    ...(options.minQuorum !== undefined && { min_quorum: options.minQuorum }),
-  };
 }

@@ -3,21 +3,25 @@ import { StartError } from '@transitd/process';
 import type { Command } from 'commander';
 import type { Runner } from '../runner/runner.ts';
 import type { Session } from '../session/session.ts';
+import { addFields, bool, fieldsIn, oneOf, text, texts, whole } from '../terminal/field-options.ts';
 import { secretFrom, textFrom } from '../terminal/input.ts';
 import { pairsOf } from '../terminal/members.ts';
-import { collect, fieldOption, serverOptions, wholeNumber, wrapOption } from '../terminal/options.ts';
+import { collect, fieldOption, serverOptions, wrapOption } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { rowsOf } from '../terminal/table.ts';
 
+const createFields = {
+  policy: texts('name', 'policy of the token; repeatable'),
+  ttl: text('duration', 'TTL of the token'),
+  explicit_max_ttl: text('duration', 'maximum lifetime, including renewals'),
+  period: text('duration', 'make the token periodic: each renewal resets its TTL to this, without a maximum lifetime'),
+  display_name: text('name', 'name of the token in the audit log'),
+  use_limit: whole('count', 'maximum number of requests'),
+  type: oneOf('type', 'token type: service or batch', ['service', 'batch']),
+  renewable: bool('whether the token can be renewed: true or false (default: true)'),
+};
+
 interface CreateOptions {
-  readonly policy?: readonly string[];
-  readonly ttl?: string;
-  readonly explicitMaxTtl?: string;
-  readonly period?: string;
-  readonly displayName?: string;
-  readonly useLimit?: number;
-  readonly type?: 'service' | 'batch';
-  readonly renewable?: string;
   readonly orphan?: true;
   readonly defaultPolicy: boolean;
   readonly metadata?: readonly string[];
@@ -31,16 +35,8 @@ interface CreateOptions {
 export function tokenCommands(program: Command, { serverAction }: Runner): void {
   const token = program.command('token').description('create, look up, renew and revoke tokens');
 
-  wrapOption(token.command('create'))
+  addFields(wrapOption(token.command('create')), createFields)
     .description('create a token, with at most the rights of the calling token')
-    .option('--policy <name>', 'policy of the token; repeatable', collect)
-    .option('--ttl <duration>', 'TTL of the token')
-    .option('--explicit-max-ttl <duration>', 'maximum lifetime, including renewals')
-    .option('--period <duration>', 'make the token periodic: each renewal resets its TTL to this, without a maximum lifetime')
-    .option('--display-name <name>', 'name of the token in the audit log')
-    .option('--use-limit <count>', 'maximum number of requests', wholeNumber)
-    .option('--type <type>', 'token type: service or batch')
-    .option('--renewable <bool>', 'whether the token can be renewed: true or false (default: true)')
     .option('--orphan', 'create a token without a parent; it outlives the calling token')
     .option('--no-default-policy', 'do not attach the policy default')
     .option('--metadata <name=value>', 'metadata recorded in the audit log; repeatable', collect)
@@ -115,22 +111,15 @@ export function tokenCommands(program: Command, { serverAction }: Runner): void 
 }
 
 async function createToken({ client, output, sources }: Session, options: CreateOptions): Promise<void> {
-  const { renewable, type, orphan, role } = options;
-  if (renewable !== undefined && renewable !== 'true' && renewable !== 'false')
-    throw new StartError('--renewable must be true or false');
-  if (type !== undefined && type !== 'service' && type !== 'batch') throw new StartError('--type must be service or batch');
+  const { policy: policies, use_limit: num_uses, ...fields } = fieldsIn(createFields, options);
+  const { orphan, role } = options;
   if (orphan === true && role !== undefined)
     throw new StartError('--orphan cannot be used with --role: the role decides whether its tokens are orphans');
   const request = {
     ...(options.id !== undefined && { id: await secretFrom(options.id, 'a token', sources) }),
-    ...(options.policy !== undefined && { policies: options.policy }),
-    ...(options.ttl !== undefined && { ttl: options.ttl }),
-    ...(options.explicitMaxTtl !== undefined && { explicit_max_ttl: options.explicitMaxTtl }),
-    ...(options.period !== undefined && { period: options.period }),
-    ...(options.displayName !== undefined && { display_name: options.displayName }),
-    ...(options.useLimit !== undefined && { num_uses: options.useLimit }),
-    ...(type !== undefined && { type }),
-    ...(renewable !== undefined && { renewable: renewable === 'true' }),
+    ...(policies !== undefined && { policies }),
+    ...fields,
+    ...(num_uses !== undefined && { num_uses }),
     ...(!options.defaultPolicy && { no_default_policy: true }),
     ...(options.metadata !== undefined && { meta: pairsOf('--metadata', options.metadata) }),
   };

@@ -1,50 +1,40 @@
-import type { DataOptions, SignOptions } from '@transitd/client';
 import { exitCode, StartError } from '@transitd/process';
 import { type Command, Option } from 'commander';
 import type { Runner } from '../../runner/runner.ts';
 import { formatOf } from '../../session/environment.ts';
+import { addFields, type FieldOptions, type Fields, fieldsIn, flag, text, whole } from '../../terminal/field-options.ts';
 import { bytesFrom, type Sources, textFrom } from '../../terminal/input.ts';
 import { fieldOption, formatOption, type Mounted, mountOption, wholeNumber } from '../../terminal/options.ts';
 import type { Format, Output } from '../../terminal/output.ts';
 import type { BulkOptions } from './key-rewrap.ts';
 
-interface CipherOptions extends Mounted {
-  readonly context?: string;
-  readonly associatedData?: string;
-  readonly keyVersion?: number;
-  readonly paddingScheme?: string;
-  readonly hashAlgorithm?: string;
-}
+const boundFields = {
+  context: text('text', 'context of a derived key: text or @file'),
+  associated_data: text('text', 'additional authenticated data (AAD), required again to decrypt: text or @file'),
+};
+const cipherFields = {
+  ...boundFields,
+  padding_scheme: text('scheme', 'padding scheme of an RSA key: oaep or pkcs1v15'),
+  hash_algorithm: text('name', 'hash of OAEP, for an RSA key (default: sha2-256)'),
+};
+const keyVersion = { key_version: whole('version', 'key version to use (default: latest)') };
+const encryptFields = { ...cipherFields, ...keyVersion, type: text('type', 'key type, if this request creates the key') };
+const rewrapFields = { ...boundFields, ...keyVersion };
+const dataKeyFields = { ...cipherFields, bits: whole('count', 'size of a data key: 128, 256 or 512 (default: 256)') };
+const verifyFields = {
+  hash_algorithm: text('name', 'hash algorithm (default: sha2-256)'),
+  signature_algorithm: text('name', 'signature scheme of an RSA key: pss or pkcs1v15'),
+  marshaling_algorithm: text('name', 'signature encoding of an ECDSA key: asn1 or jws'),
+  salt_length: text('length', 'salt length of a PSS signature'),
+  prehashed: flag('the data is already hashed'),
+  context: boundFields.context,
+};
+const signFields = { ...verifyFields, ...keyVersion };
+const hmacFields = { ...keyVersion, algorithm: text('name', 'hash algorithm (default: sha2-256)') };
+const cmacFields = { ...keyVersion, mac_length: whole('bytes', 'length of the CMAC in bytes, 4 to 16 (default: all 16)') };
 
-const boundOptions = (command: Command): Command =>
-  mountOption(fieldOption(command))
-    .option('--context <text>', 'context of a derived key: text or @file')
-    .option('--associated-data <text>', 'additional authenticated data (AAD), required again to decrypt: text or @file');
-const cipherOptions = (command: Command): Command =>
-  boundOptions(command)
-    .option('--padding-scheme <scheme>', 'padding scheme of an RSA key: oaep or pkcs1v15')
-    .option('--hash-algorithm <name>', 'hash of OAEP, for an RSA key (default: sha2-256)');
-const keyVersionOption = (command: Command): Command =>
-  command.option('--key-version <version>', 'key version to use (default: latest)', wholeNumber);
-
-interface SignedOptions extends Mounted {
-  readonly hashAlgorithm?: string;
-  readonly signatureAlgorithm?: string;
-  readonly marshalingAlgorithm?: string;
-  readonly saltLength?: string;
-  readonly prehashed?: true;
-  readonly context?: string;
-  readonly keyVersion?: number;
-}
-
-const signatureOptions = (command: Command): Command =>
-  mountOption(fieldOption(command))
-    .option('--hash-algorithm <name>', 'hash algorithm (default: sha2-256)')
-    .option('--signature-algorithm <name>', 'signature scheme of an RSA key: pss or pkcs1v15')
-    .option('--marshaling-algorithm <name>', 'signature encoding of an ECDSA key: asn1 or jws')
-    .option('--salt-length <length>', 'salt length of a PSS signature')
-    .option('--prehashed', 'the data is already hashed')
-    .option('--context <text>', 'context of a derived key: text or @file');
+const dataCommand = (key: Command, name: string, fields: FieldOptions): Command =>
+  addFields(mountOption(fieldOption(key.command(name))), fields);
 
 const dataArgument = ['[data]', 'text, @file, or - for standard input (default)'] as const;
 
@@ -58,37 +48,28 @@ export function keyDataCommands(key: Command, runner: Runner): void {
 }
 
 function cipherCommands(key: Command, { serverAction }: Runner): void {
-  keyVersionOption(cipherOptions(key.command('encrypt')))
+  dataCommand(key, 'encrypt', encryptFields)
     .description('encrypt data and print the ciphertext')
     .argument('<name>', 'name of the key')
     .argument(...dataArgument)
-    .option('--type <type>', 'key type, if this request creates the key')
     .action(
-      serverAction(
-        async (
-          { client, output, sources },
-          name: string,
-          data: string | undefined,
-          options: CipherOptions & { type?: string },
-        ) => {
-          const more = options.type === undefined ? {} : { type: options.type };
-          const answer = await client
-            .transit(options.mount)
-            .encrypt(name, await base64From(data, sources), { ...(await dataOptions(options, sources)), ...more });
-          printValue(output, answer, answer.data.ciphertext, options);
-        },
-      ),
+      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: Mounted) => {
+        const request = encodedIn(fieldsIn(encryptFields, options), sources);
+        const answer = await client.transit(options.mount).encrypt(name, await base64From(data, sources), request);
+        printValue(output, answer, answer.data.ciphertext, options);
+      }),
     );
 
-  cipherOptions(key.command('decrypt'))
+  dataCommand(key, 'decrypt', cipherFields)
     .description('decrypt a ciphertext and write the original bytes')
     .argument('<name>', 'name of the key')
     .argument('[ciphertext]', 'ciphertext, @file, or - for standard input (default)')
     .action(
       serverAction(
-        async ({ client, output, sources }, name: string, ciphertextArgument: string | undefined, options: CipherOptions) => {
+        async ({ client, output, sources }, name: string, ciphertextArgument: string | undefined, options: Mounted) => {
           const ciphertext = (await textFrom(ciphertextArgument ?? '-', sources)).trim();
-          const answer = await client.transit(options.mount).decrypt(name, ciphertext, await dataOptions(options, sources));
+          const request = encodedIn(fieldsIn(cipherFields, options), sources);
+          const answer = await client.transit(options.mount).decrypt(name, ciphertext, request);
           if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
           output.warnings(answer);
           output.exact(Buffer.from(answer.data.plaintext, 'base64'));
@@ -96,7 +77,7 @@ function cipherCommands(key: Command, { serverAction }: Runner): void {
       ),
     );
 
-  keyVersionOption(boundOptions(key.command('rewrap')))
+  dataCommand(key, 'rewrap', rewrapFields)
     .addOption(new Option('--padding-scheme <scheme>').hideHelp())
     .description('re-encrypt a ciphertext with the latest key version, without revealing the plaintext')
     .argument('<name>', 'name of the key')
@@ -105,24 +86,22 @@ function cipherCommands(key: Command, { serverAction }: Runner): void {
     .option('--out <file>', 'with --file: file to create; must not exist')
     .option('--resume', 'with --file: continue with <out>.part of an interrupted run')
     .action(
-      serverAction(
-        async (session, name: string, ciphertextArgument: string | undefined, options: CipherOptions & Partial<BulkOptions>) => {
-          const { client, output, sources } = session;
-          checkRewrapOptions(options);
-          if (options.file !== undefined) {
-            if (ciphertextArgument !== undefined) throw new StartError('use either a ciphertext or --file');
-            if (options.context !== undefined || options.associatedData !== undefined)
-              throw new StartError('--file takes no --context and no --associated-data: give each line its own in base64');
-            const { rewrapFile } = await import('./key-rewrap.ts');
-            return rewrapFile(session, name, { ...options, file: options.file });
-          }
-          const ciphertext = (await textFrom(ciphertextArgument ?? '-', sources)).trim();
-          const request = await dataOptions(options, sources);
-          const answer = await client.transit(options.mount).rewrap(name, ciphertext, request);
-          printValue(output, answer, answer.data.ciphertext, options);
-          return exitCode.ok;
-        },
-      ),
+      serverAction(async (session, name: string, ciphertextArgument: string | undefined, options: RewrapOptions) => {
+        const { client, output, sources } = session;
+        checkRewrapOptions(options);
+        const given = fieldsIn(rewrapFields, options);
+        if (options.file !== undefined) {
+          if (ciphertextArgument !== undefined) throw new StartError('use either a ciphertext or --file');
+          if (given.context !== undefined || given.associated_data !== undefined)
+            throw new StartError('--file takes no --context and no --associated-data: give each line its own in base64');
+          const { rewrapFile } = await import('./key-rewrap.ts');
+          return rewrapFile(session, name, { ...options, file: options.file });
+        }
+        const ciphertext = (await textFrom(ciphertextArgument ?? '-', sources)).trim();
+        const answer = await client.transit(options.mount).rewrap(name, ciphertext, encodedIn(given, sources));
+        printValue(output, answer, answer.data.ciphertext, options);
+        return exitCode.ok;
+      }),
     );
 }
 
@@ -147,30 +126,27 @@ function countVersionsCommand(key: Command, { localAction }: Runner): void {
     );
 }
 
-const dataKeyOptions = (command: Command): Command =>
-  cipherOptions(command)
+const dataKeyCommand = (key: Command, name: string): Command =>
+  dataCommand(key, name, dataKeyFields)
     .argument('<kind>', 'wrapped: return the ciphertext only; plaintext: also return the data key in base64')
-    .argument('<name>', 'name of the key')
-    .option('--bits <count>', 'size of a data key: 128, 256 or 512 (default: 256)', wholeNumber);
-
-type DataKeyOptions = CipherOptions & { readonly bits?: number };
+    .argument('<name>', 'name of the key');
 
 function dataKeyCommands(key: Command, { serverAction }: Runner): void {
-  dataKeyOptions(key.command('datakey'))
+  dataKeyCommand(key, 'datakey')
     .description('generate a data key, encrypted under a named key')
     .action(
-      serverAction(async ({ client, output, sources }, kind: string, name: string, options: DataKeyOptions) => {
-        const request = await dataKeyRequest(options, sources);
+      serverAction(async ({ client, output, sources }, kind: string, name: string, options: Mounted) => {
+        const request = encodedIn(fieldsIn(dataKeyFields, options), sources);
         output.answer(await client.transit(options.mount).datakey(name, kindOf(kind), request), options);
       }),
     );
 
-  dataKeyOptions(key.command('datakeys'))
+  dataKeyCommand(key, 'datakeys')
     .description('generate several data keys, encrypted under a named key')
     .argument('<count>', 'number of data keys, at most 1000', wholeNumber)
     .action(
-      serverAction(async ({ client, output, sources }, kind: string, name: string, count: number, options: DataKeyOptions) => {
-        const request = await dataKeyRequest(options, sources);
+      serverAction(async ({ client, output, sources }, kind: string, name: string, count: number, options: Mounted) => {
+        const request = encodedIn(fieldsIn(dataKeyFields, options), sources);
         output.answer(await client.transit(options.mount).datakeys(name, kindOf(kind), count, request), options);
       }),
     );
@@ -181,25 +157,20 @@ function kindOf(kind: string): 'plaintext' | 'wrapped' {
   return kind;
 }
 
-const dataKeyRequest = async (options: DataKeyOptions, sources: Sources) => ({
-  ...(await dataOptions(options, sources)),
-  ...(options.bits !== undefined && { bits: options.bits }),
-});
-
 function signatureCommands(key: Command, { serverAction }: Runner): void {
-  keyVersionOption(signatureOptions(key.command('sign')))
+  dataCommand(key, 'sign', signFields)
     .description('sign data and print the signature')
     .argument('<name>', 'name of the key')
     .argument(...dataArgument)
     .action(
-      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: SignedOptions) => {
-        const request = await signOptions(options, sources);
+      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: Mounted) => {
+        const request = encodedIn(fieldsIn(signFields, options), sources);
         const answer = await client.transit(options.mount).sign(name, await base64From(data, sources), request);
         printValue(output, answer, answer.data.signature, options);
       }),
     );
 
-  signatureOptions(key.command('verify'))
+  dataCommand(key, 'verify', verifyFields)
     .description('verify a signature, HMAC or CMAC; exits 0 if valid, 2 if not')
     .argument('<name>', 'name of the key')
     .argument(...dataArgument)
@@ -209,7 +180,7 @@ function signatureCommands(key: Command, { serverAction }: Runner): void {
     .action(
       serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: VerifyOptions) => {
         const proof = await proofIn(options, sources);
-        const request = await signOptions(options, sources);
+        const request = encodedIn(fieldsIn(verifyFields, options), sources);
         const answer = await client.transit(options.mount).verify(name, await base64From(data, sources), proof, request);
         const { valid } = answer.data;
         if (output.format === 'json' || options.field !== undefined) output.answer(answer, options);
@@ -220,27 +191,25 @@ function signatureCommands(key: Command, { serverAction }: Runner): void {
 }
 
 function macCommands(key: Command, { serverAction }: Runner): void {
-  keyVersionOption(mountOption(fieldOption(key.command('hmac'))))
+  dataCommand(key, 'hmac', hmacFields)
     .description('compute the HMAC of data')
     .argument('<name>', 'name of the key')
     .argument(...dataArgument)
-    .option('--algorithm <name>', 'hash algorithm (default: sha2-256)')
     .action(
-      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: MacOptions) => {
-        const request = { ...versionIn(options), ...(options.algorithm !== undefined && { algorithm: options.algorithm }) };
+      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: Mounted) => {
+        const request = fieldsIn(hmacFields, options);
         const answer = await client.transit(options.mount).hmac(name, await base64From(data, sources), request);
         printValue(output, answer, answer.data.hmac, options);
       }),
     );
 
-  keyVersionOption(mountOption(fieldOption(key.command('cmac'))))
+  dataCommand(key, 'cmac', cmacFields)
     .description('compute the CMAC of data')
     .argument('<name>', 'name of the key')
     .argument(...dataArgument)
-    .option('--mac-length <bytes>', 'length of the CMAC in bytes, 4 to 16 (default: all 16)', wholeNumber)
     .action(
-      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: MacOptions) => {
-        const request = { ...versionIn(options), ...(options.macLength !== undefined && { mac_length: options.macLength }) };
+      serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: Mounted) => {
+        const request = fieldsIn(cmacFields, options);
         const answer = await client.transit(options.mount).cmac(name, await base64From(data, sources), request);
         printValue(output, answer, answer.data.cmac, options);
       }),
@@ -248,18 +217,16 @@ function macCommands(key: Command, { serverAction }: Runner): void {
 }
 
 /** Refuses an option of the other cipher commands that rewrap has not, with the way that leads to the goal. */
-function checkRewrapOptions({ paddingScheme }: CipherOptions): void {
+function checkRewrapOptions({ paddingScheme }: RewrapOptions): void {
   if (paddingScheme !== undefined)
     throw new StartError('rewrap takes two padding schemes: use transitd write on the rewrap path to set them');
 }
 
-interface MacOptions extends Mounted {
-  readonly algorithm?: string;
-  readonly macLength?: number;
-  readonly keyVersion?: number;
+interface RewrapOptions extends Mounted, Partial<Omit<BulkOptions, 'mount'>> {
+  readonly paddingScheme?: string;
 }
 
-interface VerifyOptions extends SignedOptions {
+interface VerifyOptions extends Mounted {
   readonly signature?: string;
   readonly hmac?: string;
   readonly cmac?: string;
@@ -282,30 +249,12 @@ async function base64From(data: string | undefined, sources: Sources): Promise<s
 const encoded = (value: string, sources: Sources): string =>
   (value.startsWith('@') ? sources.file(value.slice(1)) : Buffer.from(value)).toString('base64');
 
-const versionIn = ({ keyVersion }: { readonly keyVersion?: number }) =>
-  keyVersion === undefined ? {} : { key_version: keyVersion };
-
-async function dataOptions(options: CipherOptions, sources: Sources): Promise<DataOptions> {
-  return {
-    ...versionIn(options),
-    ...(options.context !== undefined && { context: encoded(options.context, sources) }),
-    ...(options.associatedData !== undefined && { associated_data: encoded(options.associatedData, sources) }),
-    ...(options.paddingScheme !== undefined && { padding_scheme: options.paddingScheme }),
-    ...(options.hashAlgorithm !== undefined && { hash_algorithm: options.hashAlgorithm }),
-  };
-}
-
-async function signOptions(options: SignedOptions, sources: Sources): Promise<SignOptions> {
-  return {
-    ...versionIn(options),
-    ...(options.hashAlgorithm !== undefined && { hash_algorithm: options.hashAlgorithm }),
-    ...(options.signatureAlgorithm !== undefined && { signature_algorithm: options.signatureAlgorithm }),
-    ...(options.marshalingAlgorithm !== undefined && { marshaling_algorithm: options.marshalingAlgorithm }),
-    ...(options.saltLength !== undefined && { salt_length: options.saltLength }),
-    ...(options.prehashed === true && { prehashed: true }),
-    ...(options.context !== undefined && { context: encoded(options.context, sources) }),
-  };
-}
+/** Returns the fields with their texts in base64. */
+const encodedIn = <F extends Fields<Partial<typeof boundFields>>>(fields: F, sources: Sources): F => ({
+  ...fields,
+  ...(fields.context !== undefined && { context: encoded(fields.context, sources) }),
+  ...(fields.associated_data !== undefined && { associated_data: encoded(fields.associated_data, sources) }),
+});
 
 async function proofIn(
   { signature, hmac, cmac }: VerifyOptions,

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { type Encoding, encodings } from '../../local/import-material.ts';
 import type { Runner } from '../../runner/runner.ts';
 import type { Session } from '../../session/session.ts';
+import { addFields, fieldsIn, flag, text } from '../../terminal/field-options.ts';
 import { bytesFrom, promptHidden, refusePlainSecret, secretFrom } from '../../terminal/input.ts';
 import { fieldOption, type Mounted, mountOption, serverOptions, wholeNumber } from '../../terminal/options.ts';
 
@@ -11,16 +12,19 @@ interface ImportOptions extends Mounted {
   readonly encoding?: Encoding;
   readonly passphrase?: string;
   readonly newVersion?: true;
-  readonly derived?: true;
-  readonly exportable?: true;
-  readonly allowPlaintextBackup?: true;
-  readonly allowRotation?: true;
-  readonly autoRotatePeriod?: string;
 }
+
+const settings = {
+  derived: flag('derive a key for each context; every operation then requires a context'),
+  exportable: flag('allow export of the key material; cannot be undone'),
+  allow_plaintext_backup: flag('allow backups that contain the key material in plaintext; cannot be undone'),
+  allow_rotation: flag('allow rotations; the service generates the new versions'),
+  auto_rotate_period: text('duration', 'interval of automatic rotation; requires --allow-rotation'),
+};
 
 /** `key import`, `byok-export`, `csr` and `set-certificate`: key material and certificates to and from other systems. */
 export function keyTransferCommands(key: Command, { serverAction }: Runner): void {
-  mountOption(serverOptions(key.command('import')))
+  const importCommand = mountOption(serverOptions(key.command('import')))
     .description('import a key; wraps the material for the transport by itself')
     .argument('<name>', 'name of the key')
     .argument('<material>', '@file, or - for standard input: PEM, DER, PKCS#12, or the bytes of a symmetric key')
@@ -30,21 +34,19 @@ export function keyTransferCommands(key: Command, { serverAction }: Runner): voi
       '--passphrase <passphrase>',
       'of an encrypted private key or a PKCS#12 file: @file, or - for standard input (default: a prompt)',
     )
-    .option('--new-version', 'add a version to a key that was imported before')
-    .option('--derived', 'derive a key for each context; every operation then requires a context')
-    .option('--exportable', 'allow export of the key material; cannot be undone')
-    .option('--allow-plaintext-backup', 'allow backups that contain the key material in plaintext; cannot be undone')
-    .option('--allow-rotation', 'allow rotations; the service generates the new versions')
-    .option('--auto-rotate-period <duration>', 'interval of automatic rotation; requires --allow-rotation')
-    .action(
-      serverAction(async (session, name: string, material: string, options: ImportOptions) => {
-        const body = await importBody(session, material, options);
-        const keys = session.client.transit(options.mount);
-        if (options.newVersion === true)
-          session.output.done(await keys.importVersion(name, body), `Imported a version of ${name}.`);
-        else session.output.done(await keys.importKey(name, { ...body, ...settingsOf(options) }), `Imported key ${name}.`);
-      }),
-    );
+    .option('--new-version', 'add a version to a key that was imported before');
+  addFields(importCommand, settings).action(
+    serverAction(async (session, name: string, material: string, options: ImportOptions) => {
+      const body = await importBody(session, material, options);
+      const keys = session.client.transit(options.mount);
+      if (options.newVersion === true)
+        return session.output.done(await keys.importVersion(name, body), `Imported a version of ${name}.`);
+      const given = fieldsIn(settings, options);
+      if (given.auto_rotate_period !== undefined && given.allow_rotation !== true)
+        throw new StartError('--auto-rotate-period requires --allow-rotation');
+      session.output.done(await keys.importKey(name, { ...body, ...given }), `Imported key ${name}.`);
+    }),
+  );
 
   mountOption(serverOptions(key.command('byok-export')))
     .description('export a key wrapped under an RSA key, in the form that an import takes')
@@ -127,16 +129,4 @@ async function importBody(
   } finally {
     material.bytes.fill(0);
   }
-}
-
-function settingsOf(options: ImportOptions): Readonly<Record<string, unknown>> {
-  if (options.autoRotatePeriod !== undefined && options.allowRotation !== true)
-    throw new StartError('--auto-rotate-period requires --allow-rotation');
-  return {
-    ...(options.derived === true && { derived: true }),
-    ...(options.exportable === true && { exportable: true }),
-    ...(options.allowPlaintextBackup === true && { allow_plaintext_backup: true }),
-    ...(options.allowRotation === true && { allow_rotation: true }),
-    ...(options.autoRotatePeriod !== undefined && { auto_rotate_period: options.autoRotatePeriod }),
-  };
 }

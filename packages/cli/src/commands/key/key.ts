@@ -1,8 +1,9 @@
-import type { KeyConfig, KeyRequest, Page } from '@transitd/client';
+import type { KeyRequest, Page } from '@transitd/client';
 import { StartError } from '@transitd/process';
 import { type Command, Option } from 'commander';
 import type { Runner } from '../../runner/runner.ts';
 import { confirmLoss } from '../../terminal/confirm.ts';
+import { addFields, bool, fieldsIn, flag, text, whole } from '../../terminal/field-options.ts';
 import { secretFrom } from '../../terminal/input.ts';
 import {
   fieldOption,
@@ -17,18 +18,32 @@ import { keyDataCommands } from './key-data.ts';
 import { keyFileCommands } from './key-file.ts';
 import { keyTransferCommands } from './key-transfer.ts';
 
-interface CreateOptions extends Mounted {
-  readonly type?: string;
-  readonly derived?: true;
-  readonly convergentEncryption?: true;
-  readonly exportable?: true;
-  readonly allowPlaintextBackup?: true;
-  readonly keySize?: number;
-  readonly autoRotatePeriod?: string;
-  readonly parameterSet?: string;
-  readonly hybridKeyTypeEc?: string;
-  readonly managedKeyName?: string;
-}
+const managedKeyName = { managed_key_name: text('name', 'managed key to use, for type managed_key') };
+const createFields = {
+  type: text('type', 'key type (default: aes256-gcm96)'),
+  derived: flag('derive a key for each context; every operation then requires a context'),
+  convergent_encryption: flag('the same plaintext and context give the same ciphertext; requires --derived'),
+  exportable: flag('allow export of the key material; cannot be undone'),
+  allow_plaintext_backup: flag('allow backups that contain the key material in plaintext; cannot be undone'),
+  key_size: whole('bytes', 'size of an hmac key'),
+  auto_rotate_period: text('duration', 'interval of automatic rotation'),
+  parameter_set: text('set', 'parameter set of an ml-dsa or hybrid key: 44, 65 or 87'),
+  hybrid_key_type_ec: text('type', 'elliptic-curve key type of a hybrid key'),
+  ...managedKeyName,
+};
+const configFields = {
+  min_decryption_version: whole('version', 'oldest key version allowed to decrypt and verify'),
+  min_encryption_version: whole('version', 'oldest key version allowed to encrypt and sign; 0 for the latest'),
+  deletion_allowed: bool('whether the key can be deleted: true or false'),
+  exportable: createFields.exportable,
+  allow_plaintext_backup: createFields.allow_plaintext_backup,
+  auto_rotate_period: text('duration', 'interval of automatic rotation; 0 to disable'),
+  keep_encryption_versions: whole('count', 'versions that may encrypt and sign, with the newest; 0 for no limit'),
+  keep_decryption_versions: whole('count', 'versions that may decrypt and verify, with the newest; 0 for no limit'),
+  trim_after: text('duration', 'delete versions that no longer decrypt after this time; 0 for never'),
+  min_mac_length: whole('bytes', 'shortest CMAC that verifies without mac_length, 4 to 16'),
+  max_operations: whole('count', 'encryptions and signatures of one version, then none; 0 for the default'),
+};
 
 /** Of commands that take versions away. */
 interface LossOptions {
@@ -45,20 +60,6 @@ const lossOption = (command: Command): Command =>
 
 const unlessUsed = ({ unlessUsedWithin }: LossOptions) =>
   unlessUsedWithin === '0' ? {} : { unless_used_within: unlessUsedWithin };
-
-interface ConfigOptions extends Mounted, LossOptions {
-  readonly minDecryptionVersion?: number;
-  readonly minEncryptionVersion?: number;
-  readonly deletionAllowed?: string;
-  readonly exportable?: true;
-  readonly allowPlaintextBackup?: true;
-  readonly autoRotatePeriod?: string;
-  readonly keepEncryptionVersions?: number;
-  readonly keepDecryptionVersions?: number;
-  readonly trimAfter?: string;
-  readonly minMacLength?: number;
-  readonly maxOperations?: number;
-}
 
 /** `key`: named keys and their operations; the commands do the base64 encoding. */
 export function keyCommands(program: Command, runner: Runner): void {
@@ -83,22 +84,15 @@ function namedKeyCommands(key: Command, { serverAction }: Runner): void {
       ),
     );
 
-  mountOption(fieldOption(key.command('create')))
+  addFields(mountOption(fieldOption(key.command('create'))), createFields)
     .description('create a key')
     .argument('<name>', 'name of the key')
-    .option('--type <type>', 'key type (default: aes256-gcm96)')
-    .option('--derived', 'derive a key for each context; every operation then requires a context')
-    .option('--convergent-encryption', 'the same plaintext and context give the same ciphertext; requires --derived')
-    .option('--exportable', 'allow export of the key material; cannot be undone')
-    .option('--allow-plaintext-backup', 'allow backups that contain the key material in plaintext; cannot be undone')
-    .option('--key-size <bytes>', 'size of an hmac key', wholeNumber)
-    .option('--auto-rotate-period <duration>', 'interval of automatic rotation')
-    .option('--parameter-set <set>', 'parameter set of an ml-dsa or hybrid key: 44, 65 or 87')
-    .option('--hybrid-key-type-ec <type>', 'elliptic-curve key type of a hybrid key')
-    .option('--managed-key-name <name>', 'managed key to use, for type managed_key')
     .action(
-      serverAction(async ({ client, output }, name: string, options: CreateOptions) => {
-        output.answer(await client.transit(options.mount).createKey(name, requestOf(options)), options);
+      serverAction(async ({ client, output }, name: string, options: Mounted) => {
+        const given = fieldsIn(createFields, options);
+        const isHybrid = given.hybrid_key_type_ec !== undefined;
+        const request: KeyRequest = { ...given, ...(isHybrid && { hybrid_key_type_pqc: 'ml-dsa' }) };
+        output.answer(await client.transit(options.mount).createKey(name, request), options);
       }),
     );
 
@@ -135,42 +129,21 @@ function usageCommand(key: Command, { serverAction }: Runner): void {
 
 /** Changes versions and settings of a key, and deletes keys. */
 function changeCommands(key: Command, { serverAction }: Runner): void {
-  mountOption(fieldOption(key.command('rotate')))
+  addFields(mountOption(fieldOption(key.command('rotate'))), managedKeyName)
     .description('rotate a key to a new version')
     .argument('<name>', 'name of the key')
-    .option('--managed-key-name <name>', 'managed key to use, for type managed_key')
     .action(
-      serverAction(async ({ client, output }, name: string, options: Mounted & { managedKeyName?: string }) => {
-        const managed = options.managedKeyName === undefined ? {} : { managed_key_name: options.managedKeyName };
-        output.answer(await client.transit(options.mount).rotateKey(name, managed), options);
+      serverAction(async ({ client, output }, name: string, options: Mounted) => {
+        output.answer(await client.transit(options.mount).rotateKey(name, fieldsIn(managedKeyName, options)), options);
       }),
     );
 
-  lossOption(mountOption(fieldOption(key.command('config'))))
+  addFields(lossOption(mountOption(fieldOption(key.command('config')))), configFields)
     .description('change settings of a key; omitted settings keep their values')
     .argument('<name>', 'name of the key')
-    .option('--min-decryption-version <version>', 'oldest key version allowed to decrypt and verify', wholeNumber)
-    .option('--min-encryption-version <version>', 'oldest key version allowed to encrypt and sign; 0 for the latest', wholeNumber)
-    .option('--deletion-allowed <bool>', 'whether the key can be deleted: true or false')
-    .option('--exportable', 'allow export of the key material; cannot be undone')
-    .option('--allow-plaintext-backup', 'allow backups that contain the key material in plaintext; cannot be undone')
-    .option('--auto-rotate-period <duration>', 'interval of automatic rotation; 0 to disable')
-    .option(
-      '--keep-encryption-versions <count>',
-      'versions that may encrypt and sign, with the newest; 0 for no limit',
-      wholeNumber,
-    )
-    .option(
-      '--keep-decryption-versions <count>',
-      'versions that may decrypt and verify, with the newest; 0 for no limit',
-      wholeNumber,
-    )
-    .option('--trim-after <duration>', 'delete versions that no longer decrypt after this time; 0 for never')
-    .option('--min-mac-length <bytes>', 'shortest CMAC that verifies without mac_length, 4 to 16', wholeNumber)
-    .option('--max-operations <count>', 'encryptions and signatures of one version, then none; 0 for the default', wholeNumber)
     .action(
-      serverAction(async ({ client, output }, name: string, options: ConfigOptions) => {
-        const config = configOf(options);
+      serverAction(async ({ client, output }, name: string, options: Mounted & LossOptions) => {
+        const config = fieldsIn(configFields, options);
         if (Object.keys(config).length === 0) throw new StartError('no setting to change: use at least one option');
         const mayTakeAway = config.min_decryption_version !== undefined || config.keep_decryption_versions !== undefined;
         const asked = mayTakeAway ? { ...config, ...unlessUsed(options) } : config;
@@ -312,36 +285,4 @@ function copyCommands(key: Command, { serverAction }: Runner): void {
         },
       ),
     );
-}
-
-const requestOf = (options: CreateOptions): KeyRequest => ({
-  ...(options.type !== undefined && { type: options.type }),
-  ...(options.derived === true && { derived: true }),
-  ...(options.convergentEncryption === true && { convergent_encryption: true }),
-  ...(options.exportable === true && { exportable: true }),
-  ...(options.allowPlaintextBackup === true && { allow_plaintext_backup: true }),
-  ...(options.keySize !== undefined && { key_size: options.keySize }),
-  ...(options.autoRotatePeriod !== undefined && { auto_rotate_period: options.autoRotatePeriod }),
-  ...(options.parameterSet !== undefined && { parameter_set: options.parameterSet }),
-  ...(options.hybridKeyTypeEc !== undefined && { hybrid_key_type_pqc: 'ml-dsa', hybrid_key_type_ec: options.hybridKeyTypeEc }),
-  ...(options.managedKeyName !== undefined && { managed_key_name: options.managedKeyName }),
-});
-
-function configOf(options: ConfigOptions): KeyConfig {
-  const { deletionAllowed } = options;
-  if (deletionAllowed !== undefined && deletionAllowed !== 'true' && deletionAllowed !== 'false')
-    throw new StartError('--deletion-allowed must be true or false');
-  return {
-    ...(options.minDecryptionVersion !== undefined && { min_decryption_version: options.minDecryptionVersion }),
-    ...(options.minEncryptionVersion !== undefined && { min_encryption_version: options.minEncryptionVersion }),
-    ...(deletionAllowed !== undefined && { deletion_allowed: deletionAllowed === 'true' }),
-    ...(options.exportable === true && { exportable: true }),
-    ...(options.allowPlaintextBackup === true && { allow_plaintext_backup: true }),
-    ...(options.autoRotatePeriod !== undefined && { auto_rotate_period: options.autoRotatePeriod }),
-    ...(options.keepEncryptionVersions !== undefined && { keep_encryption_versions: options.keepEncryptionVersions }),
-    ...(options.keepDecryptionVersions !== undefined && { keep_decryption_versions: options.keepDecryptionVersions }),
-    ...(options.trimAfter !== undefined && { trim_after: options.trimAfter }),
-    ...(options.minMacLength !== undefined && { min_mac_length: options.minMacLength }),
-    ...(options.maxOperations !== undefined && { max_operations: options.maxOperations }),
-  };
 }
