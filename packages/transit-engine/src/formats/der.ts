@@ -24,15 +24,22 @@ export function parseDer(bytes: Uint8Array): DerElement | undefined {
 export function parseDerSequence(bytes: Uint8Array): DerElement[] | undefined {
   const elements: DerElement[] = [];
   for (let at = 0; at < bytes.length; ) {
-    const tag = bytes[at] ?? 0;
-    const length = parseLength(bytes, at + 1);
-    if (length === undefined || (tag & 0x1f) === 0x1f) return undefined;
-    const end = length.contentAt + length.contentBytes;
-    if (end > bytes.length) return undefined;
-    elements.push({ tag, content: bytes.subarray(length.contentAt, end) });
-    at = end;
+    const first = parseFirstDer(bytes.subarray(at));
+    if (first === undefined) return undefined;
+    elements.push(first.element);
+    at += first.bytes;
   }
   return elements;
+}
+
+/** Parses the element that the bytes begin with, whatever follows it; returns undefined if they begin with none. */
+export function parseFirstDer(bytes: Uint8Array): { readonly element: DerElement; readonly bytes: number } | undefined {
+  const [tag = 0] = bytes;
+  const length = parseLength(bytes, 1);
+  if (length === undefined || (tag & 0x1f) === 0x1f) return undefined;
+  const end = length.contentAt + length.contentBytes;
+  if (end > bytes.length) return undefined;
+  return { element: { tag, content: bytes.subarray(length.contentAt, end) }, bytes: end };
 }
 
 /** Encodes an element whose content is the concatenated parts. If it holds a secret, the caller wipes it. */

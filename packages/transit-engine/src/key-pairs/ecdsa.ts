@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } fr
 import { promisify } from 'node:util';
 import { nextTurn } from '@transitd/event-loop';
 import { isDigestLength, signatureHash } from '../algorithms/hash-algorithm.ts';
-import { derTag, encodeOid, parseDerSequence } from '../formats/der.ts';
+import { derTag, encodeOid, parseDerSequence, parseFirstDer } from '../formats/der.ts';
 import { TransitError } from '../values/errors.ts';
 import {
   type Curve,
@@ -215,12 +215,11 @@ const derSignatureBytesMax = 256;
  * @throws TransitError
  */
 function checkForm(signature: Uint8Array): void {
-  if (signature.length > derSignatureBytesMax) throw new TransitError('invalid_ciphertext', 'supplied signature is invalid');
-  const [whole, ...more] = parseDerSequence(signature) ?? [];
-  const numbers = whole?.tag === derTag.sequence ? parseDerSequence(whole.content) : undefined;
+  const first = parseFirstDer(signature.subarray(0, derSignatureBytesMax));
+  const numbers = first?.element.tag === derTag.sequence ? parseDerSequence(first.element.content) : undefined;
   const isPair = numbers?.length === 2 && numbers.every(({ tag }) => tag === derTag.integer);
   if (!isPair) throw new TransitError('invalid_ciphertext', 'supplied signature is invalid');
-  if (more.length > 0) throw new TransitError('invalid_ciphertext', 'supplied signature contains extra data');
+  if (first?.bytes !== signature.length) throw new TransitError('invalid_ciphertext', 'supplied signature contains extra data');
 }
 
 const oneAs = ({ coordinateBytes }: Curve): Uint8Array =>
@@ -228,7 +227,10 @@ const oneAs = ({ coordinateBytes }: Curve): Uint8Array =>
 
 function wrongAlgorithm(algorithm: Uint8Array, keyType: string, curveName: string): string {
   const isEc = Buffer.compare(algorithm.subarray(0, ecPublicKey.length), ecPublicKey) === 0;
-  return isEc ? `invalid curve: expected ${curveName}` : `invalid key type: expected ${keyType}`;
+  if (!isEc) return `invalid key type: expected ${keyType}`;
+  const parameters = algorithm.subarray(ecPublicKey.length);
+  const given = Object.entries(curves).find(([, { oid }]) => encodeOid(oid).equals(parameters))?.[0];
+  return given === undefined ? `invalid curve: expected ${curveName}` : `invalid curve: expected ${curveName}, got ${given}`;
 }
 
 const privateHandle = (material: Uint8Array): KeyObject =>

@@ -67,7 +67,8 @@ export const ed25519Of = (library: () => Sodium | undefined): KeyPairScheme => (
     },
     async fromPublicPem(pem) {
       const spki = parseSpki(publicDerOf(pem));
-      if (spki === undefined || !algorithm.equals(spki.algorithm)) throw notPublicKey();
+      if (spki === undefined) throw notPublicKey();
+      if (!algorithm.equals(spki.algorithm)) throw notImported('invalid key type: expected ed25519');
       await checkPoint(spki.publicKey);
       return spki.publicKey;
     },

@@ -60,6 +60,7 @@ const apart = `${prefix}the parts of the key do not belong together`;
 const outOfRange = `${prefix}the private key is out of the range of its curve`;
 const mismatch = `${prefix}key pair does not match`;
 const exponent = `${prefix}the public exponent is even or out of range`;
+const otherType = `${prefix}invalid key type: expected ed25519`;
 const noPublic = `${prefix}error parsing public key: it is not a key of this kind`;
 const noPoint = `${prefix}error parsing public key: the point is not on the curve`;
 const noPem = `${prefix}error parsing public key: not in PEM format`;
@@ -94,6 +95,12 @@ const privates: readonly (readonly [string, Type, Buffer, string])[] = [
     'another curve',
     'ecdsa-p256',
     pkcs8(generateKeyPairSync('ec', { namedCurve: 'P-384' })),
+    `${prefix}invalid curve: expected P-256, got P-384`,
+  ],
+  [
+    'a curve that no key type has',
+    'ecdsa-p256',
+    pkcs8(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })),
     `${prefix}invalid curve: expected P-256`,
   ],
   ['X25519', 'ed25519', pkcs8(generateKeyPairSync('x25519')), `${prefix}invalid key type: expected ed25519`],
@@ -198,8 +205,8 @@ const publics: readonly (readonly [string, Type, string, string])[] = [
     pairs.ed25519.publicKey.export({ type: 'spki', format: 'pem' }).toString(),
     `${prefix}invalid key type: expected ecdsa-p256`,
   ],
-  ['another algorithm', 'ed25519', pairs['ecdsa-p256'].publicKey.export({ type: 'spki', format: 'pem' }).toString(), noPublic],
-  ['X25519', 'ed25519', generateKeyPairSync('x25519').publicKey.export({ type: 'spki', format: 'pem' }).toString(), noPublic],
+  ['another algorithm', 'ed25519', pairs['ecdsa-p256'].publicKey.export({ type: 'spki', format: 'pem' }).toString(), otherType],
+  ['X25519', 'ed25519', generateKeyPairSync('x25519').publicKey.export({ type: 'spki', format: 'pem' }).toString(), otherType],
   ['a point off its curve', 'ecdsa-p256', publicPemOf(spki(p256, Buffer.concat([bytes(1, 4), bytes(64, 1)]))), noPoint],
   ['the point at infinity', 'ecdsa-p256', publicPemOf(spki(p256, bytes(1, 0))), noPoint],
   ...smallOrder.map((point): readonly [string, Type, string, string] => [
