@@ -1,8 +1,8 @@
 import { type ParameterValue, pathDenial, refusedByPolicy, useDenial } from '@transitd/access';
-import { dataReply, fields, int, permissionDenied, RequestError } from '@transitd/http';
+import { type Body, dataReply, fields, int, permissionDenied, RequestError } from '@transitd/http';
 import { defaultHash, hashOf, random, randomBytesMax } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
-import { type GatewayContext, guarded, inGateway, type Route } from '../operation/operation.ts';
+import { type GatewayContext, guarded, inGateway, type Params, type Route } from '../operation/operation.ts';
 import { withoutEffect } from '../transit/data-fields.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult, sourcesUsed } from '../transit/random-and-hash.ts';
 
@@ -26,6 +26,19 @@ const overridden = (name: string, sent: string | number | undefined, inForce: st
 
 const takes = { ...randomFields, urlbytes: int('Number of random bytes', { aliasOf: 'bytes', min: 1, max: randomBytesMax }) };
 
+/** Returns the values that a request uses. @param body - empty if only the path is known */
+function readRandom(params: Params, body: Body) {
+  const { values, warnings } = fields(takes, body, randomPath(params));
+  const { source = 'platform', bytes = 32, format } = values;
+  const count = values.urlbytes ?? bytes;
+  const at = 'sys/tools/random';
+  const uses = [
+    ...sourcesUsed(source).map((value) => ({ forms: [`${at}/${value}`, `${at}/${value}/${count}`], names: ['source'], value })),
+    { forms: [`${at}/${count}`], names: ['bytes', 'urlbytes'], value: count },
+  ];
+  return { source, count, format, uses, warnings: [...warnings, ...overridden('bytes', values.bytes, count)] };
+}
+
 const randomBytes = inGateway({
   name: 'tools-random',
   access: 'token',
@@ -34,21 +47,19 @@ const randomBytes = inGateway({
   answers: answers.data(randomResult),
   where: 'replica',
   capability: 'update',
+  sameAs: (params, body) => {
+    if (body !== undefined) return []; // `run` checks the values that count
+    try {
+      return readRandom(params, {}).uses.flatMap(({ forms }) => forms);
+    } catch {
+      return []; // an invalid value: the operation will refuse it
+    }
+  },
   run: async (context, { body, params, path }) => {
-    const { values, warnings } = fields(takes, body, randomPath(params));
-    const { source = 'platform', bytes = 32, format } = values;
-    const count = values.urlbytes ?? bytes;
-    const at = 'sys/tools/random';
-    refuseDenied(context, path, [
-      ...sourcesUsed(source).map((value) => ({ forms: [`${at}/${value}`, `${at}/${value}/${count}`], names: ['source'], value })),
-      { forms: [`${at}/${count}`], names: ['bytes', 'urlbytes'], value: count },
-    ]);
+    const { source, count, format, uses, warnings } = readRandom(params, body);
+    refuseDenied(context, path, uses);
     const result = await random({ source, format, bytes: count }, context.services.sealRandom);
-    return dataReply({ random_bytes: result.randomBytes }, [
-      ...warnings,
-      ...overridden('bytes', values.bytes, count),
-      ...result.warnings,
-    ]);
+    return dataReply({ random_bytes: result.randomBytes }, [...warnings, ...result.warnings]);
   },
 });
 

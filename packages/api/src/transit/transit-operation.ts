@@ -8,7 +8,17 @@ import {
   useDenial,
 } from '@transitd/access';
 import { TimeSlice } from '@transitd/event-loop';
-import { dataReply, fields, noHandler, pathText, permissionDenied, Rendered, type Reply, withWarnings } from '@transitd/http';
+import {
+  type Body,
+  dataReply,
+  fields,
+  noHandler,
+  pathText,
+  permissionDenied,
+  Rendered,
+  type Reply,
+  withWarnings,
+} from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { type BatchReply, type ItemResult, type RandomSource, type TransitEngine, UseTally } from '@transitd/transit-engine';
 import {
@@ -231,12 +241,15 @@ export function dataOperation<S extends DataSchema, R extends object>(data: Data
       throw withWarnings(error, all);
     }
   };
-  /** Returns other paths of the request: `cmac/k/0x8` is the same path as `cmac/k/8`. Values from the body are checked in `run`. */
-  const sameAs = (params: Params): readonly string[] => {
+  /**
+   * Returns other paths of the request: `cmac/k/0x8` is the same path as `cmac/k/8`. If the body is known, `run` checks the values that
+   * count; otherwise a value that is not in the path is its default.
+   */
+  const sameAs = (params: Params, body?: Body): readonly string[] => {
     const { mount } = params;
     if (data.deniedBy !== undefined) return data.deniedBy(params).map((path) => `${mount}/${path}`);
     const inPath = Object.keys(params).length - 1; // without the mount
-    if (data.uses === undefined || inPath <= data.path.required) return [];
+    if (data.uses === undefined || body !== undefined || inPath <= data.path.required) return [];
     try {
       const { values } = fields(takes, {}, data.pathFields?.(params) ?? params);
       const forms = Array.from(data.uses(reader.single(values)), ({ form }) => form);

@@ -123,6 +123,10 @@ describe('the forms of a path', () => {
     ['transit/cmac/c/16', 'transit/cmac/c/0'],
     ['transit/random/platform/32', 'transit/random/32'],
     ['transit/random/32', 'transit/random/platform/+32'],
+    ['transit/random/seal', 'transit/random/all'],
+    ['sys/tools/random/seal', 'sys/tools/random/all'],
+    ['sys/tools/random/seal/32', 'sys/tools/random/all/0x20'],
+    ['sys/tools/random/32', 'sys/tools/random/0x20'],
     ['transit/export/encryption-key/k/1', 'transit/export/encryption-key/k/v1'],
     ['transit/export/encryption-key/k/v1', 'transit/export/encryption-key/k/01'],
     ['transit/byok-export/d/k/1', 'transit/byok-export/d/k/v1'],
@@ -138,6 +142,17 @@ describe('the forms of a path', () => {
       expect(answer.status).to.equal(403);
       expect(await capabilities(token, asked)).to.not.include(verb === 'GET' ? 'read' : 'update');
       expect(await capabilities(token, 'transit/cmac/c/12')).to.deep.equal(['read', 'update']);
+    });
+
+  for (const base of ['transit', 'sys/tools'])
+    it(`of ${base}/random with the default of a value are no denial of another value in the body`, async () => {
+      const policy = `path "*" { capabilities = ["update"] } path "${base}/random/32" { capabilities = ["deny"] }`;
+      const token = await tokenWith(`${policy} path "${base}/random/platform" { capabilities = ["deny"] }`);
+      const status = async (path: string, body: object) => (await at.ask(`POST ${base}/${path}`, { token, body })).status;
+      expect(await status('random/all', { bytes: 5 })).to.equal(200);
+      expect(await status('random/5', { source: 'all' })).to.equal(200);
+      expect(await status('random/all', {})).to.equal(403);
+      expect(await status('random/5', {})).to.equal(403);
     });
 
   it('count as one path for quotas, whichever form a quota or a request uses', async () => {
