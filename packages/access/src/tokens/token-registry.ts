@@ -56,7 +56,6 @@ export interface Issued extends Granted {
   readonly token: string;
 }
 
-/** Maximum number of attempts of a change. After a conflict with another change, a new attempt starts from fresh records. */
 /** Maximum number of children that one transaction makes orphans. */
 const childrenPerTransaction = 200;
 

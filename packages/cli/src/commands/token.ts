@@ -137,7 +137,6 @@ interface TokenSelection {
   readonly accessor?: true;
 }
 
-/** Returns the named token or accessor; undefined for the calling token. @throws StartError */
 /**
  * Prints the response about a token that the caller has, as rows without that token: output stays in scrollback buffers and journals.
  * @param options.token - the row of the token, which `field` and JSON still show
@@ -155,6 +154,7 @@ function showKnown(
   output.rows(rowsOf(answer).filter(([name]) => name !== options.token));
 }
 
+/** Returns the named token or accessor; undefined for the calling token. @throws StartError */
 async function selectedToken(
   { sources }: Session,
   argument: string | undefined,
