@@ -9,7 +9,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -36,7 +36,7 @@ function writeSecret(file: string, text: string): void {
   const temporary = `${file}.part`;
   rmSync(temporary, { force: true });
   const handle = openSync(temporary, 'wx', 0o600);
-  writeSync(handle, text);
+  writeFileSync(handle, text);
   fsyncSync(handle);
   closeSync(handle);
   renameSync(temporary, file);

@@ -1,5 +1,6 @@
+export { makeDirectory, syncDirectory } from './directories.ts';
 export { lockDirectory } from './directory/directory-lock.ts';
-export { type Disk, makeDirectory, syncDirectory } from './directory/disk.ts';
+export type { Disk } from './directory/disk.ts';
 export { DiskReserve, type DiskReserveOptions, type DiskSpace, isCapped, reserveIn } from './directory/disk-reserve.ts';
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './directory/node-directory.ts';
 export { type PolicyRule, Refusal, type RefusedBy, StorageDamaged, StorageFailed, StorageInUse } from './errors.ts';

@@ -63,13 +63,14 @@ export class PartFile {
     await this.#close();
     try {
       await link(this.#part, this.#path);
-      await rm(this.#part, { force: true });
     } catch (error) {
       if (await isTaken(this.#path)) throw new StartError(`${this.#path} already exists and is not overwritten`);
       if (!withoutLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw fileError(this.#part, error);
       await rename(this.#part, this.#path);
     }
     await syncDirectory(dirname(this.#path));
+    // A leftover is the same file under another name, and the output is complete.
+    await rm(this.#part, { force: true }).catch(() => undefined);
   }
 
   /** Closes the file and keeps it, so that the work can be continued. Deletes it and returns false if it is empty. */

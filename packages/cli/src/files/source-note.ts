@@ -32,7 +32,8 @@ export class SourceNote {
       );
   }
 
+  /** A note that stays changes the outcome of no command: the next part begins with another one. */
   async delete(): Promise<void> {
-    await rm(this.#path, { force: true });
+    await rm(this.#path, { force: true }).catch(() => undefined);
   }
 }

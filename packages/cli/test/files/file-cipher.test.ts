@@ -13,6 +13,8 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
+import files from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DamagedStream } from '@transitd/client';
@@ -90,6 +92,22 @@ describe('the encryption of a file', () => {
         expect(existsSync(at(`${name}.part`))).to.equal(false);
       }
     });
+
+  it('has succeeded once the output has its name, although the disk then refuses to remove the other name', async () => {
+    const { rm } = files;
+    files.rm = async (path) => Promise.reject(Object.assign(new Error(`EROFS, unlink ${String(path)}`), { code: 'EROFS' }));
+    syncBuiltinESMExports();
+    try {
+      writeFileSync(at('plain'), 'text');
+      expect(await encryptFile(task('plain', 'sealed'))).to.equal(statSync(at('sealed')).size);
+    } finally {
+      files.rm = rm;
+      syncBuiltinESMExports();
+    }
+    expect(existsSync(at('sealed.part'))).to.equal(true);
+    await decryptFile(task('sealed', 'opened'));
+    expect(readFileSync(at('opened'), 'utf8')).to.equal('text');
+  });
 
   it('notices every changed byte and every truncation, and leaves nothing behind', async () => {
     writeFileSync(at('plain'), randomBytes(1500));

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
-import { mkdir, open, writeFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { Storage } from '@transitd/cluster';
+import { replaceFile, type Storage } from '@transitd/cluster';
 import { type Logger, type RecordClock, reasonOf } from '@transitd/process';
 import type { LogIndex } from '@transitd/raft-core';
 import { divergenceOf, ReplicationError } from '@transitd/replication';
@@ -10,6 +10,7 @@ import {
   cursorOf,
   type Epoch,
   isLocal,
+  makeDirectory,
   type ReplicatedRecord,
   type ReplicationStep,
   writeSnapshotFile,
@@ -121,7 +122,7 @@ export class DivergedState {
     const written = await this.#writtenAfter(point);
     const report: DivergenceReport = { point, position, written, deleted: this.#deleted };
     const path = join(divergedFolder(this.#options.directory), `${name}.json`);
-    await writeFile(path, JSON.stringify(report, undefined, 1), { mode: 0o600, flush: true });
+    await replaceFile(path, JSON.stringify(report, undefined, 1));
     const count = (kind: RegExp, changes: readonly LostChange[]): number =>
       changes.filter((change) => kind.test(change.path)).length;
     const { reports, log, node, clock } = this.#options;
@@ -152,7 +153,7 @@ export class DivergedState {
     const folder = divergedFolder(directory);
     const path = join(folder, `${name}.snap`);
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await makeDirectory(folder);
       await writeSnapshotFile(path, await snapshots.take());
     } catch (error) {
       throw new Error(`the state of this former primary cannot be kept, so it is not replaced: ${reasonOf(error)}`, {

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { type Barrier, BarrierError, keyringPath, sealRecordPaths } from '@transitd/barrier';
@@ -21,6 +21,7 @@ import {
   type CommitResult,
   type FeatureLevel,
   inspectSnapshot,
+  makeDirectory,
   type Replica,
   type ReplicationState,
   type RestorableTotals,
@@ -387,7 +388,7 @@ export class Snapshots {
   async #newFile(): Promise<string> {
     this.#refuseWhenLow();
     const folder = transfersFolder(this.#member.directory);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeDirectory(folder);
     return join(folder, `${randomUUID()}.bin`);
   }
 }

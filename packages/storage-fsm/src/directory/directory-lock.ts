@@ -1,6 +1,7 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Level } from 'level';
+import { makeDirectory } from '../directories.ts';
 import { StorageInUse } from '../errors.ts';
 
 /**
@@ -12,7 +13,7 @@ import { StorageInUse } from '../errors.ts';
  */
 export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
   const path = join(directory, 'lock');
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  await makeDirectory(path);
   const held = (await tryLock(path)) ?? (await recreate(path));
   return () => held.close();
 }

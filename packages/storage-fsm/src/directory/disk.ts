@@ -1,5 +1,5 @@
-import { type FileHandle, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { type FileHandle, open, readdir, rename, rm, unlink } from 'node:fs/promises';
+import { makeDirectory, syncDirectory } from '../directories.ts';
 import { lockDirectory } from './directory-lock.ts';
 
 /** One open file. Every call rejects on the first error; the caller then stops using the file. */
@@ -47,19 +47,6 @@ export const localDisk: Disk = {
   makeDirectory,
   syncDirectory,
 };
-
-/** Creates a directory that only its owner can use, and its missing parents, durably. @throws errors of the file system */
-export async function makeDirectory(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true, mode: 0o700 });
-  if (first === undefined) return;
-  for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectory(dirname(made));
-}
-
-/** Makes the names in a directory durable. @throws errors of the file system */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  await directory.sync().finally(() => directory.close());
-}
 
 async function openFile(path: string, flags: 'r+' | 'w+'): Promise<DiskFile> {
   const handle = await open(path, flags, 0o600);

@@ -1,6 +1,7 @@
-import { chmod, mkdir, open, readdir, stat } from 'node:fs/promises';
+import { chmod, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Level } from 'level';
+import { makeDirectory, syncDirectory } from '../directories.ts';
 import { damaged, StorageFailed, StorageInUse } from '../errors.ts';
 import { checkTables } from './leveldb/tables.ts';
 
@@ -55,14 +56,9 @@ export const openLocal: OpenDatabase = async (directory) => {
 
 /** Creates the directory and syncs its parent, or a power failure could lose the whole directory. */
 export async function makePrivateDirectory(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   await chmod(directory, 0o700);
-  const parent = await open(dirname(directory), 'r');
-  try {
-    await parent.sync();
-  } finally {
-    await parent.close();
-  }
+  await syncDirectory(dirname(directory));
 }
 
 /** Makes the files private. Files that LevelDB creates later follow the umask, which should be 0077; the directory is private anyway. */
