@@ -14,7 +14,7 @@ import {
   replicationName,
   takesPart,
 } from '../store/replication-state.ts';
-import type { ReplicationStep } from '../store/replication-step.ts';
+import type { ReplicatedWrite, ReplicationStep, StepEffect } from '../store/replication-step.ts';
 import { applyRestoreStep, type RestoreStep } from '../store/restore-step.ts';
 import { encodeSpaces, nameOf, spacesName } from '../store/spaces.ts';
 import type { Change, CommitResult } from '../store/store.ts';
@@ -91,15 +91,9 @@ export class EntryApplier {
     const isAllowed = transaction.writes.every(({ path }) => mayWrite(replication, path));
     const effect = !isAllowed ? 'conflict' : applyTransaction(transaction, (path) => this.#records.at(path)?.revision ?? 0);
     const revision = this.#revisionOf(index);
-    const changes: Change[] = [];
-    let { digest } = this.applied;
-    for (const { path, value } of effect === 'conflict' ? [] : effect.writes) {
-      const changed = this.#writePath({ path, value, revision }, digest);
-      if (changed === undefined) continue;
-      digest = changed;
-      changes.push({ path, revision, deleted: value === null });
-    }
-    digest = this.#noteLocalWrite(changes, index, digest);
+    const writes = effect === 'conflict' ? [] : effect.writes.map((write) => ({ ...write, revision }));
+    const { changes, digest: written } = this.#writePaths(writes, this.applied.digest);
+    const digest = this.#noteLocalWrite(changes, index, written);
     // The values of a conflicting transaction count too: the leader encrypted them, and the barrier uses this count to limit the use of its
     // key.
     const valuesWritten = countOf(this.applied.valuesWritten + transaction.writes.filter(isPut).length);
@@ -113,21 +107,8 @@ export class EntryApplier {
    * the restored state.
    */
   #applyRestore(step: RestoreStep, index: LogIndex): CommitResult {
-    const { replication, spaces: before } = this.#records;
-    const effect = mayRestore(step, replication) ? applyRestoreStep(step, before) : 'conflict';
-    if (effect === 'conflict') return this.#applyNothing({ index, type: 'normal' });
-    const revision = this.#revisionOf(index);
-    let { digest, valuesWritten } = this.applied;
-    const { writes, spaces } = effect;
-    const all = spaces === undefined ? writes : [...writes, { name: spacesName, value: encodeSpaces(spaces) }];
-    for (const { name, value } of all) digest = this.#write({ name, value, revision }, digest) ?? digest;
-    if (step.kind === 'swap' && spaces !== undefined) valuesWritten = countOf(Math.max(valuesWritten, step.valuesWritten));
-    this.applied = { appliedIndex: index, valuesWritten, digest };
-    this.#records.spaces = spaces ?? before;
-    if (this.#records.spaces.live === before.live) return this.#committed(index);
-    this.#scope.restart();
-    this.#watchers.note('everything');
-    return this.#committed(index);
+    const { replication, spaces } = this.#records;
+    return this.#applyEffect(mayRestore(step, replication) ? applyRestoreStep(step, spaces) : 'conflict', index);
   }
 
   /** The level never falls, and raising it to its present value changes nothing. @throws UnsupportedLevel */
@@ -149,30 +130,30 @@ export class EntryApplier {
     const { replication, spaces } = this.#records;
     const revisionOf = (path: string): LogIndex => this.#records.at(path)?.revision ?? 0;
     const effect = applyReplicationStep(step, { state: replication, spaces, index, revisionOf });
+    const result = this.#applyEffect(effect, index, step.kind === 'swap' ? step.digest : undefined);
+    if (result.outcome === 'committed' && (step.kind === 'establish' || step.kind === 'attach')) this.#scope.restart();
+    return result;
+  }
+
+  /** @param scope - digest of the replicated records of a new state, if it is known */
+  #applyEffect(effect: StepEffect | 'conflict', index: LogIndex, scope?: bigint): CommitResult {
     if (effect === 'conflict') return this.#applyNothing({ index, type: 'normal' });
+    const { replication, spaces } = this.#records;
     this.#records.spaces = effect.spaces ?? spaces; // the writes belong to the new state
-    let { digest } = this.applied;
-    const changes: Change[] = [];
-    for (const write of effect.byPath) {
-      const changed = this.#writePath(write, digest);
-      if (changed === undefined) continue;
-      digest = changed;
-      changes.push({ path: write.path, revision: write.revision, deleted: write.value === null });
-    }
+    let { changes, digest } = this.#writePaths(effect.byPath, this.applied.digest);
     const revision = index + (effect.state?.offset ?? replication?.offset ?? 0);
     const own = [
       ...effect.writes,
-      ...(effect.spaces === undefined ? [] : [{ name: spacesName, value: encodeSpaces(effect.spaces), revision }]),
-      ...(effect.state === undefined ? [] : [{ name: replicationName, value: encodeReplicationState(effect.state), revision }]),
+      ...(effect.spaces === undefined ? [] : [{ name: spacesName, value: encodeSpaces(effect.spaces) }]),
+      ...(effect.state === undefined ? [] : [{ name: replicationName, value: encodeReplicationState(effect.state) }]),
     ];
-    for (const write of own) digest = this.#write(write, digest) ?? digest;
+    for (const write of own) digest = this.#write({ revision, ...write }, digest) ?? digest;
     const { added, atLeast } = effect.valuesWritten;
     const valuesWritten = countOf(Math.max(this.applied.valuesWritten + added, atLeast));
     this.applied = { appliedIndex: index, valuesWritten, digest };
     this.#records.replication = effect.state ?? replication;
     const isNewState = this.#records.spaces.live !== spaces.live;
-    if (step.kind === 'swap') this.#scope.restart(step.digest);
-    else if (step.kind === 'establish' || step.kind === 'attach' || isNewState) this.#scope.restart();
+    if (isNewState) this.#scope.restart(scope);
     this.#watchers.note(isNewState ? 'everything' : changes);
     return this.#committed(index);
   }
@@ -201,8 +182,24 @@ export class EntryApplier {
     if (replication !== undefined) this.#scope.note(positionOf(replication, index));
   }
 
+  /** Writes records that readers see. Returns their changes, without those of deleted records that did not exist, and the new digest. */
+  #writePaths(
+    writes: readonly ReplicatedWrite[],
+    before: bigint,
+  ): { readonly changes: readonly Change[]; readonly digest: bigint } {
+    const changes: Change[] = [];
+    let digest = before;
+    for (const write of writes) {
+      const changed = this.#writePath(write, digest);
+      if (changed === undefined) continue;
+      digest = changed;
+      changes.push({ path: write.path, revision: write.revision, deleted: write.value === null });
+    }
+    return { changes, digest };
+  }
+
   /** Writes one record that readers see. Returns the same as {@link #write}. */
-  #writePath({ path, value, revision }: Write & { readonly revision: LogIndex }, digest: bigint): bigint | undefined {
+  #writePath({ path, value, revision }: ReplicatedWrite, digest: bigint): bigint | undefined {
     const { spaces, replication } = this.#records;
     const name = nameOf(spaces, path);
     if (replication !== undefined && !isLocal(replication, path)) {

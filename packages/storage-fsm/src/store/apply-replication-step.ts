@@ -1,5 +1,5 @@
 import type { LogIndex } from '@transitd/raft-core';
-import { addToDigest, recordDigest } from './digest.ts';
+import { recordDigest } from './digest.ts';
 import {
   type Cursor,
   continues,
@@ -11,30 +11,29 @@ import {
   type ReplicationState,
   sameEpoch,
 } from './replication-state.ts';
-import type {
-  ReplicatedRecord,
-  ReplicatedWrite,
-  ReplicationEffect,
-  ReplicationPlace,
-  ReplicationStep,
+import {
+  none,
+  type ReplicatedRecord,
+  type ReplicatedWrite,
+  type ReplicationPlace,
+  type ReplicationStep,
+  type StepEffect,
 } from './replication-step.ts';
-import { attemptOf, type Spaces, spaceHead, stagedAttempt, withLive } from './spaces.ts';
+import { attemptOf, type Spaces, staged, stagedAttempt, withLive } from './spaces.ts';
 import type { Write } from './write.ts';
-
-const none: ReplicationEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
 
 /**
  * Returns the effect of a step; a pure function, so that it is the same on every node. `conflict`: the step does not fit the state, or
  * would make one that cannot be stored.
  */
-export function applyReplicationStep(step: ReplicationStep, place: ReplicationPlace): ReplicationEffect | 'conflict' {
+export function applyReplicationStep(step: ReplicationStep, place: ReplicationPlace): StepEffect | 'conflict' {
   const effect = effectOf(step, place);
   if (effect === 'conflict' || effect.state === undefined) return effect;
   const isStorable = isReplicationState(effect.state) && isIndex(place.index + effect.state.offset);
   return isStorable ? effect : 'conflict';
 }
 
-function effectOf(step: ReplicationStep, place: ReplicationPlace): ReplicationEffect | 'conflict' {
+function effectOf(step: ReplicationStep, place: ReplicationPlace): StepEffect | 'conflict' {
   const { state } = place;
   if (step.kind === 'establish') return establish(step, place);
   if (step.kind === 'attach') return attach(step, place);
@@ -68,7 +67,7 @@ function effectOf(step: ReplicationStep, place: ReplicationPlace): ReplicationEf
   }
 }
 
-const changed = (state: ReplicationState): ReplicationEffect => ({ ...none, state });
+const changed = (state: ReplicationState): StepEffect => ({ ...none, state });
 
 function establish({ set, id, local, fenceMs }: ReplicationStep & { kind: 'establish' }, { state, index }: ReplicationPlace) {
   if (state !== undefined && state.role !== 'disabled') return 'conflict';
@@ -85,7 +84,7 @@ function establish({ set, id, local, fenceMs }: ReplicationStep & { kind: 'estab
 function attach(
   { set, local, fenceMs }: ReplicationStep & { kind: 'attach' },
   { state }: ReplicationPlace,
-): ReplicationEffect | 'conflict' {
+): StepEffect | 'conflict' {
   if (state?.role === 'primary' || (state !== undefined && state.role !== 'disabled' && state.set !== set)) return 'conflict';
   if (state === undefined || state.role === 'disabled')
     return changed({
@@ -105,7 +104,7 @@ function follow(
   { from, to, writes, valuesWritten, local }: ReplicationStep & { kind: 'follow' },
   state: ReplicationState,
   place: ReplicationPlace,
-): ReplicationEffect | 'conflict' {
+): StepEffect | 'conflict' {
   if (state.role !== 'secondary' || !isAt(state, from) || to <= from.index) return 'conflict';
   const fits = writes.every(({ path, revision }) => revision > from.index && revision <= to && !isLocal(state, path));
   if (!fits || !areUnchanged(local, state, place)) return 'conflict';
@@ -117,7 +116,7 @@ function follow(
   };
 }
 
-function adopt({ from, epochs }: ReplicationStep & { kind: 'adopt' }, state: ReplicationState): ReplicationEffect | 'conflict' {
+function adopt({ from, epochs }: ReplicationStep & { kind: 'adopt' }, state: ReplicationState): StepEffect | 'conflict' {
   const last = epochs.at(-1);
   if (state.role !== 'secondary' || !isAt(state, from) || last === undefined || !continues(epochs, from)) return 'conflict';
   if (last.number <= from.number) return 'conflict';
@@ -128,33 +127,19 @@ function stage(
   { attempt: id, chunk, records }: ReplicationStep & { kind: 'stage' },
   state: ReplicationState,
   spaces: Spaces,
-): ReplicationEffect | 'conflict' {
+): StepEffect | 'conflict' {
   if (state.role !== 'secondary' || records.some(({ path }) => isLocal(state, path))) return 'conflict';
   const attempt = attemptOf(spaces, id);
   if (attempt === undefined || spaces.live === id) return 'conflict';
   if (chunk !== attempt.chunks) return chunk < attempt.chunks ? none : 'conflict';
-  const head = spaceHead(attempt.space);
-  return {
-    ...none,
-    writes: records.map(({ path, value, revision }) => ({ name: head + path, value, revision })),
-    spaces: {
-      ...spaces,
-      nextSpace: Math.max(spaces.nextSpace, attempt.space + 1),
-      attempt: {
-        ...attempt,
-        chunks: chunk + 1,
-        records: attempt.records + records.length,
-        digest: records.map(recordDigest).reduce(addToDigest, attempt.digest),
-      },
-    },
-  };
+  return { ...none, ...staged(spaces, attempt, records, recordDigest) };
 }
 
 function swap(
   step: ReplicationStep & { kind: 'swap' },
   state: ReplicationState,
   place: ReplicationPlace,
-): ReplicationEffect | 'conflict' {
+): StepEffect | 'conflict' {
   const { valuesWritten, epochs, index, restoredAt, local, localReadAt } = step;
   const attempt = stagedAttempt(place.spaces, step);
   const last = epochs.at(-1);
@@ -178,7 +163,7 @@ function restore(
   step: ReplicationStep & { kind: 'restore' },
   state: ReplicationState,
   place: ReplicationPlace,
-): ReplicationEffect | 'conflict' {
+): StepEffect | 'conflict' {
   const { from, valuesWritten, conditions, writes, local, localReadAt } = step;
   const { spaces, index, revisionOf } = place;
   const attempt = stagedAttempt(spaces, step);
@@ -224,7 +209,7 @@ function promote(
   { from, id, writes }: ReplicationStep & { kind: 'promote' },
   state: ReplicationState,
   index: LogIndex,
-): ReplicationEffect | 'conflict' {
+): StepEffect | 'conflict' {
   if (state.role === 'primary' || state.role === 'disabled' || !isAt(state, from)) return 'conflict';
   if (writes.some(({ path }) => isLocal(state, path))) return 'conflict';
   const number = Math.max(from.number, state.seen) + 1;
@@ -243,7 +228,7 @@ function leave(
   { from, writes }: ReplicationStep & { kind: 'leave' },
   state: ReplicationState,
   index: LogIndex,
-): ReplicationEffect | 'conflict' {
+): StepEffect | 'conflict' {
   if (state.role !== 'secondary' || !isAt(state, from) || writes.some(({ path }) => isLocal(state, path))) return 'conflict';
   const offset = offsetAbove(from, state, index);
   return {
@@ -257,7 +242,7 @@ const offsetAbove = (from: Cursor, { offset }: ReplicationState, index: LogIndex
   Math.max(offset, from.index + 1 - index);
 
 /** The writes of a step that ends the time as a secondary. */
-const ownWrites = (writes: readonly Write[], revision: LogIndex): Pick<ReplicationEffect, 'byPath' | 'valuesWritten'> => ({
+const ownWrites = (writes: readonly Write[], revision: LogIndex): Pick<StepEffect, 'byPath' | 'valuesWritten'> => ({
   byPath: writes.map((write) => ({ ...write, revision })),
   valuesWritten: { added: writes.length, atLeast: 0 },
 });
@@ -266,7 +251,7 @@ function supersede(
   { by }: ReplicationStep & { kind: 'supersede' },
   state: ReplicationState,
   index: LogIndex,
-): ReplicationEffect | 'conflict' {
+): StepEffect | 'conflict' {
   const current = state.epochs.at(-1);
   if (state.role !== 'primary' || current === undefined) return 'conflict';
   if (by.number < current.number || sameEpoch(by, current)) return 'conflict';

@@ -20,24 +20,98 @@ import type { Condition, Write } from './write.ts';
 /** First byte of an entry that carries a replication step. */
 export const replicationFormat = 4;
 
-const kinds = {
-  establish: 1,
-  attach: 2,
-  follow: 3,
-  adopt: 4,
-  stage: 5,
-  swap: 6,
-  promote: 7,
-  demote: 8,
-  supersede: 9,
-  disable: 10,
-  leave: 11,
-  restore: 12,
-} as const;
-const kindOf: ReadonlyMap<number, string> = new Map(
-  Object.entries(kinds).map(([name, number]): [number, string] => [number, name]),
-);
-const kindsWithWrites: ReadonlySet<string> = new Set(['follow', 'stage', 'swap', 'promote', 'leave', 'restore']);
+type Step<K> = Extract<ReplicationStep, { readonly kind: K }>;
+
+/** How a kind of step is encoded and checked. The fields and writes of a step are as {@link encodeReplicationStep} describes them. */
+interface Kind<S extends ReplicationStep> {
+  readonly number: number;
+  /** The types of fields are checked too: they may come from another node. */
+  isValid(step: S): boolean;
+  /** Returns the writes of a step, and the fields in place of its members. Absent if it has no writes. */
+  split?(step: S): { readonly writes: readonly ReplicatedWrite[]; readonly fields: object };
+  /** Returns the members of a step that its fields do not have as they are. @throws CodecError */
+  join?(writes: readonly ReplicatedWrite[], fields: JsonFields): object;
+}
+
+/** Steps whose writes get the revision of the entry. */
+const withOwnWrites = {
+  split: ({ writes }: Step<'promote' | 'leave'>) => ({ writes: writes.map(unrevised), fields: { writes: undefined } }),
+  join: (writes: readonly ReplicatedWrite[]) => ({ writes: ownWrites(writes) }),
+};
+
+const kinds: { readonly [K in ReplicationStep['kind']]: Kind<Step<K>> } = {
+  establish: {
+    number: 1,
+    isValid: ({ set, id, local, fenceMs }) => [set, id].every(isEpochId) && areLocalPrefixes(local) && isFence(fenceMs),
+  },
+  attach: {
+    number: 2,
+    isValid: ({ set, local, fenceMs }) => isEpochId(set) && areLocalPrefixes(local) && isFence(fenceMs),
+  },
+  follow: {
+    number: 3,
+    isValid: ({ from, to, valuesWritten, writes, local }) =>
+      isCursor(from) && [to, valuesWritten].every(isForeignIndex) && areWrites([...writes, ...local]) && areRecords(local),
+    split: ({ writes, local }) => ({ writes: [...writes, ...local], fields: { writes: undefined, local: local.length } }),
+    join: divided,
+  },
+  adopt: { number: 4, isValid: ({ from, epochs }) => isCursor(from) && areEpochs(epochs) },
+  stage: {
+    number: 5,
+    isValid: ({ attempt, chunk, records }) =>
+      isAttempt(attempt) && isIndex(chunk) && areRecords(records) && records.every(({ revision }) => isForeignIndex(revision)),
+    split: ({ records }) => ({ writes: records, fields: { records: undefined } }),
+    join: (records) => ({ records }),
+  },
+  swap: {
+    number: 6,
+    isValid: ({ attempt, records, valuesWritten, index, restoredAt = 0, digest, epochs, local, localReadAt }) =>
+      isAttempt(attempt) &&
+      [records, localReadAt].every(isIndex) &&
+      [valuesWritten, index, restoredAt].every(isForeignIndex) &&
+      isDigest(digest) &&
+      areEpochs(epochs) &&
+      areRecords(local),
+    split: ({ local, digest }) => ({ writes: local, fields: { digest: digest.toString(16), local: undefined } }),
+    join: (local, { digest }) => ({ digest: digestIn(digest), local }),
+  },
+  promote: {
+    number: 7,
+    isValid: ({ from, id, writes }) => isCursor(from) && isEpochId(id) && areWrites(writes.map(unrevised)),
+    ...withOwnWrites,
+  },
+  demote: { number: 8, isValid: ({ from }) => isEpochName(from) },
+  supersede: { number: 9, isValid: ({ by }) => isEpochName(by) && isForeignIndex(by.number) },
+  disable: { number: 10, isValid: () => true },
+  leave: {
+    number: 11,
+    isValid: ({ from, writes }) => isCursor(from) && areWrites(writes.map(unrevised)),
+    ...withOwnWrites,
+  },
+  restore: {
+    number: 12,
+    isValid: ({ from, attempt, records, localReadAt, valuesWritten, digest, conditions, writes, local }) =>
+      isEpochName(from) &&
+      isAttempt(attempt) &&
+      [records, localReadAt].every(isIndex) &&
+      isForeignIndex(valuesWritten) &&
+      isDigest(digest) &&
+      areConditions(conditions) &&
+      areWrites([...writes.map(unrevised), ...local]) &&
+      areRecords(local),
+    split: ({ writes, local, digest }) => ({
+      writes: [...writes.map(unrevised), ...local],
+      fields: { digest: digest.toString(16), writes: undefined, local: local.length },
+    }),
+    join: (all, fields) => {
+      const { writes, local } = divided(all, fields);
+      return { digest: digestIn(fields['digest']), writes: ownWrites(writes), local };
+    },
+  },
+};
+
+const kindOf = (step: ReplicationStep): Kind<ReplicationStep> => kinds[step.kind];
+const names = Object.keys(kinds) as ReplicationStep['kind'][];
 /** The local prefixes and the epochs of a step take far less than this. */
 const fieldBytesMax = 16 * 1024;
 
@@ -48,24 +122,28 @@ const fieldBytesMax = 16 * 1024;
  * @throws TypeError for a step that {@link decodeReplicationStep} refuses: a bug in the calling code
  */
 export function encodeReplicationStep(step: ReplicationStep): Buffer {
-  const { fields, writes } = partsOf(step);
   const fault = faultOf(step);
   if (fault !== undefined) throw new TypeError(fault);
-  const json = Buffer.from(JSON.stringify(fields));
-  const parts = [Buffer.of(replicationFormat, kinds[step.kind]), uint(json.length, 4), json, ...encodedWrites(writes)];
-  return Buffer.concat(parts);
+  const { kind: _, ...members } = step;
+  const { number, split } = kindOf(step);
+  const { writes, fields } = split?.(step) ?? { writes: [], fields: {} };
+  const json = Buffer.from(JSON.stringify({ ...members, ...fields }));
+  return Buffer.concat([Buffer.of(replicationFormat, number), uint(json.length, 4), json, ...encodedWrites(writes)]);
 }
 
 /** Decodes a step after its first byte; values are views. @throws CodecError, and no other error, for any other bytes */
 export function decodeReplicationStep(reader: ByteReader): ReplicationStep {
-  const kind = kindOf.get(reader.u8());
+  const number = reader.u8();
+  const kind = names.find((name) => kinds[name].number === number);
   if (kind === undefined) throw new CodecError('unknown replication step');
   const length = reader.u32();
   if (length > fieldBytesMax) throw new CodecError('the fields of a replication step are too long');
   const fields = decodeFields(reader.raw(length), 'the field section of a replication step');
   const writes = readReplicatedWrites(reader);
   reader.end();
-  const step = stepOf(kind, fields, writes);
+  const { join } = kinds[kind];
+  if (join === undefined && writes.length > 0) throw new CodecError('this replication step has no writes');
+  const step = { ...fields, ...join?.(writes, fields), kind } as ReplicationStep;
   const fault = faultOf(step);
   if (fault !== undefined) throw new CodecError(fault);
   return step;
@@ -93,67 +171,14 @@ export function readReplicatedWrites(reader: ByteReader): ReplicatedWrite[] {
   return writes;
 }
 
-/** Separates the small fields of a step, as JSON, from its writes. */
-function partsOf(step: ReplicationStep): { readonly fields: object; readonly writes: readonly ReplicatedWrite[] } {
-  const { kind: _, ...all } = step;
-  if (step.kind === 'follow')
-    return { fields: { ...all, writes: undefined, local: step.local.length }, writes: [...step.writes, ...step.local] };
-  if (step.kind === 'restore')
-    return {
-      fields: { ...all, digest: step.digest.toString(16), writes: undefined, local: step.local.length },
-      writes: [...step.writes.map(unrevised), ...step.local],
-    };
-  if (step.kind === 'stage') return { fields: { ...all, records: undefined }, writes: step.records };
-  if (step.kind === 'promote' || step.kind === 'leave')
-    return { fields: { ...all, writes: undefined }, writes: step.writes.map(unrevised) };
-  if (step.kind === 'swap') return { fields: { ...all, digest: step.digest.toString(16), local: undefined }, writes: step.local };
-  return { fields: all, writes: [] };
-}
-
-function stepOf(kind: string, fields: JsonFields, writes: readonly ReplicatedWrite[]): ReplicationStep {
-  const { digest, local } = fields;
-  if (!kindsWithWrites.has(kind) && writes.length > 0) throw new CodecError('this replication step has no writes');
-  const isDigested = (kind === 'swap' || kind === 'restore') && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest);
-  return {
-    ...fields,
-    ...(isDigested && { digest: BigInt(`0x${digest}`) }),
-    ...writesOf(kind, writes, local),
-    kind,
-  } as ReplicationStep;
-}
-
-function writesOf(kind: string, writes: readonly ReplicatedWrite[], local: unknown): object {
-  switch (kind) {
-    case 'follow':
-      return divided(writes, local);
-    case 'restore': {
-      const parts = divided(writes, local);
-      return { ...parts, writes: ownWrites(kind, parts.writes) };
-    }
-    case 'stage':
-      return { records: writes };
-    case 'swap':
-      return { local: writes };
-    case 'promote':
-    case 'leave':
-      return { writes: ownWrites(kind, writes) };
-    default:
-      return {};
-  }
-}
-
 /** Returns writes that get the revision of the entry. */
-function ownWrites(kind: string, writes: readonly ReplicatedWrite[]): Write[] {
-  if (writes.some(({ revision }) => revision !== 0))
-    throw new CodecError(`a write of the replication step ${kind} has a revision`);
+function ownWrites(writes: readonly ReplicatedWrite[]): Write[] {
+  if (writes.some(({ revision }) => revision !== 0)) throw new CodecError('a write of this replication step has a revision');
   return writes.map(({ path, value }) => ({ path, value }));
 }
 
 /** Separates the writes from the local records at their end. */
-function divided(
-  writes: readonly ReplicatedWrite[],
-  local: unknown,
-): Pick<ReplicationStep & { kind: 'follow' }, 'writes' | 'local'> {
+function divided(writes: readonly ReplicatedWrite[], { local }: JsonFields): Pick<Step<'follow'>, 'writes' | 'local'> {
   if (!isIndex(local) || local > writes.length)
     throw new CodecError('the number of local records in a replication step does not match');
   const first = writes.length - local;
@@ -162,58 +187,12 @@ function divided(
   return { writes: writes.slice(0, first), local: records };
 }
 
-/** Returns why a step is invalid. The types of its fields are checked too: they may come from another node. */
-function faultOf(step: ReplicationStep): string | undefined {
-  const isValid = {
-    establish: () =>
-      step.kind === 'establish' &&
-      isEpochId(step.set) &&
-      isEpochId(step.id) &&
-      areLocalPrefixes(step.local) &&
-      isFence(step.fenceMs),
-    attach: () => step.kind === 'attach' && isEpochId(step.set) && areLocalPrefixes(step.local) && isFence(step.fenceMs),
-    follow: () =>
-      step.kind === 'follow' &&
-      isCursor(step.from) &&
-      isForeignIndex(step.to) &&
-      isForeignIndex(step.valuesWritten) &&
-      areWrites([...step.writes, ...step.local]) &&
-      areRecords(step.local),
-    adopt: () => step.kind === 'adopt' && isCursor(step.from) && areEpochs(step.epochs),
-    stage: () =>
-      step.kind === 'stage' &&
-      isAttempt(step.attempt) &&
-      isIndex(step.chunk) &&
-      areRecords(step.records) &&
-      step.records.every(({ revision }) => isForeignIndex(revision)),
-    swap: () =>
-      step.kind === 'swap' &&
-      isAttempt(step.attempt) &&
-      isIndex(step.records) &&
-      [step.valuesWritten, step.index].every(isForeignIndex) &&
-      (step.restoredAt === undefined || isForeignIndex(step.restoredAt)) &&
-      isDigest(step.digest) &&
-      areEpochs(step.epochs) &&
-      areRecords(step.local) &&
-      isIndex(step.localReadAt),
-    restore: () =>
-      step.kind === 'restore' &&
-      isEpochName(step.from) &&
-      isAttempt(step.attempt) &&
-      [step.records, step.localReadAt].every(isIndex) &&
-      isForeignIndex(step.valuesWritten) &&
-      isDigest(step.digest) &&
-      areConditions(step.conditions) &&
-      areWrites([...step.writes.map(unrevised), ...step.local]) &&
-      areRecords(step.local),
-    promote: () => step.kind === 'promote' && isCursor(step.from) && isEpochId(step.id) && areWrites(step.writes.map(unrevised)),
-    leave: () => step.kind === 'leave' && isCursor(step.from) && areWrites(step.writes.map(unrevised)),
-    demote: () => step.kind === 'demote' && isEpochName(step.from),
-    supersede: () => step.kind === 'supersede' && isEpochName(step.by) && isForeignIndex(step.by.number),
-    disable: () => true,
-  }[step.kind];
-  return isValid() ? undefined : `the replication step ${step.kind} is malformed`;
-}
+/** Returns the digest in the fields of a step; undefined for none. */
+const digestIn = (text: unknown): bigint | undefined =>
+  typeof text === 'string' && /^[0-9a-f]{1,64}$/.test(text) ? BigInt(`0x${text}`) : undefined;
+
+const faultOf = (step: ReplicationStep): string | undefined =>
+  kindOf(step).isValid(step) ? undefined : `the replication step ${step.kind} is malformed`;
 
 const unrevised = (write: Write): ReplicatedWrite => ({ ...write, revision: 0 });
 const isDigest = (digest: unknown): boolean =>

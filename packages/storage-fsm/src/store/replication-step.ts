@@ -113,9 +113,10 @@ export type ReplicationStep =
   /** Ends replication on a primary, or on a secondary that has never received a state. */
   | { readonly kind: 'disable' };
 
-/** The effect of a step: the records that it writes, by name, and other changes of the state. */
-export interface ReplicationEffect {
-  readonly writes: readonly { readonly name: string; readonly value: Uint8Array | null; readonly revision: LogIndex }[];
+/** The effect of a step of a restore or of replication: the records that it writes, by name, and other changes of the state. */
+export interface StepEffect {
+  /** Without a revision: with that of the entry. */
+  readonly writes: readonly { readonly name: string; readonly value: Uint8Array | null; readonly revision?: LogIndex }[];
   /** Like `writes`, but by path: the caller finds the name by the spaces. */
   readonly byPath: readonly ReplicatedWrite[];
   readonly state?: ReplicationState;
@@ -123,6 +124,8 @@ export interface ReplicationEffect {
   /** The count of values written rises by `added`, and then at least to `atLeast`. */
   readonly valuesWritten: { readonly added: number; readonly atLeast: number };
 }
+
+export const none: StepEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
 
 /** The state to which a step is applied, and the log index of its entry. */
 export interface ReplicationPlace {

@@ -1,5 +1,6 @@
-import { addToDigest, recordDigest } from './digest.ts';
-import { attemptOf, isUnreachable, type Spaces, spaceHead, stagedAttempt, withLive } from './spaces.ts';
+import { recordDigest } from './digest.ts';
+import { none, type StepEffect } from './replication-step.ts';
+import { attemptOf, isUnreachable, type Spaces, staged, stagedAttempt, withLive } from './spaces.ts';
 
 /** A record of the snapshot that is being restored. Readers see it as `path` once the restore is live. */
 export interface RestoredRecord {
@@ -32,14 +33,6 @@ export type RestoreStep =
   /** Deletes the named records that are unreachable. */
   | { readonly kind: 'sweep'; readonly names: readonly string[] };
 
-/** The effect of a step: the records it writes, by name, and the new spaces if they change. */
-export interface RestoreEffect {
-  readonly writes: readonly { readonly name: string; readonly value: Uint8Array | null }[];
-  readonly spaces?: Spaces;
-}
-
-const nothing: RestoreEffect = { writes: [] };
-
 /** Returns a record's share of the sum that a swap checks. It is computed with revision 0: before the restore there is no revision. */
 export const restoredDigest = ({ path, value }: RestoredRecord): bigint => recordDigest({ path, value, revision: 0 });
 
@@ -47,37 +40,33 @@ export const restoredDigest = ({ path, value }: RestoredRecord): bigint => recor
  * Returns the effect of a step; a pure function, so that it is the same on every node. `conflict`: this is not the next step of the attempt
  * that is being staged.
  */
-export function applyRestoreStep(step: RestoreStep, spaces: Spaces): RestoreEffect | 'conflict' {
+export function applyRestoreStep(step: RestoreStep, spaces: Spaces): StepEffect | 'conflict' {
   switch (step.kind) {
     case 'stage':
-      return spaces.live === step.attempt ? nothing : stage(step, spaces);
+      return spaces.live === step.attempt ? none : stage(step, spaces);
     case 'swap':
-      return spaces.live === step.attempt ? nothing : swap(step, spaces);
+      return spaces.live === step.attempt ? none : swap(step, spaces);
     case 'abandon':
-      return spaces.attempt?.id === step.attempt ? { writes: [], spaces: { ...spaces, attempt: undefined } } : nothing;
+      return spaces.attempt?.id === step.attempt ? { ...none, spaces: { ...spaces, attempt: undefined } } : none;
     case 'sweep':
-      return { writes: step.names.filter((name) => isUnreachable(spaces, name)).map((name) => ({ name, value: null })) };
+      return {
+        ...none,
+        writes: step.names.filter((name) => isUnreachable(spaces, name)).map((name) => ({ name, value: null })),
+      };
   }
 }
 
-function stage({ attempt: id, chunk, records }: RestoreStep & { kind: 'stage' }, spaces: Spaces): RestoreEffect | 'conflict' {
+function stage({ attempt: id, chunk, records }: RestoreStep & { kind: 'stage' }, spaces: Spaces): StepEffect | 'conflict' {
   const attempt = attemptOf(spaces, id);
   if (attempt === undefined) return 'conflict';
-  if (chunk < attempt.chunks) return nothing;
+  if (chunk < attempt.chunks) return none;
   if (chunk > attempt.chunks) return 'conflict';
-  const head = spaceHead(attempt.space);
-  const digest = records.map(restoredDigest).reduce(addToDigest, attempt.digest);
-  return {
-    writes: records.map(({ path, value }) => ({ name: head + path, value })),
-    spaces: {
-      ...spaces,
-      nextSpace: Math.max(spaces.nextSpace, attempt.space + 1),
-      attempt: { ...attempt, chunks: chunk + 1, records: attempt.records + records.length, digest },
-    },
-  };
+  return { ...none, ...staged(spaces, attempt, records, restoredDigest) };
 }
 
-function swap(step: RestoreStep & { kind: 'swap' }, spaces: Spaces): RestoreEffect | 'conflict' {
+function swap(step: RestoreStep & { kind: 'swap' }, spaces: Spaces): StepEffect | 'conflict' {
   const attempt = stagedAttempt(spaces, step);
-  return attempt === undefined ? 'conflict' : { writes: [], spaces: withLive(spaces, attempt, step.keep) };
+  if (attempt === undefined) return 'conflict';
+  const valuesWritten = { added: 0, atLeast: step.valuesWritten };
+  return { ...none, spaces: withLive(spaces, attempt, step.keep), valuesWritten };
 }

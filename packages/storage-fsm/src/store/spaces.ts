@@ -1,6 +1,6 @@
 import { CodecError, type LogIndex } from '@transitd/raft-core';
 import { levelName } from '../level/level-record.ts';
-import { emptyDigest } from './digest.ts';
+import { addToDigest, emptyDigest } from './digest.ts';
 import { decodeFields, hasFields, isCount } from './json-object.ts';
 import { pathFault } from './path.ts';
 import { replicationName } from './replication-state.ts';
@@ -110,6 +110,29 @@ type StagedTotals = Pick<Attempt, 'records' | 'digest'> & { readonly attempt: At
 /** Returns the attempt if exactly these records are staged; undefined otherwise. */
 export function stagedAttempt({ attempt }: Spaces, { attempt: id, records, digest }: StagedTotals): Attempt | undefined {
   return attempt?.id === id && attempt.records === records && attempt.digest === digest ? attempt : undefined;
+}
+
+/**
+ * Stages records of the next chunk: returns their writes, by name, and the new spaces.
+ * @param digestOf - returns a record's share of the sum that a swap checks
+ */
+export function staged<R extends { readonly path: string }>(
+  spaces: Spaces,
+  attempt: Attempt,
+  records: readonly R[],
+  digestOf: (record: R) => bigint,
+): { readonly writes: readonly (Omit<R, 'path'> & { readonly name: string })[]; readonly spaces: Spaces } {
+  const head = spaceHead(attempt.space);
+  const next = {
+    ...attempt,
+    chunks: attempt.chunks + 1,
+    records: attempt.records + records.length,
+    digest: records.map(digestOf).reduce(addToDigest, attempt.digest),
+  };
+  return {
+    writes: records.map(({ path, ...record }) => ({ name: head + path, ...record })),
+    spaces: { ...spaces, nextSpace: Math.max(spaces.nextSpace, attempt.space + 1), attempt: next },
+  };
 }
 
 /** Returns the spaces after which readers see the records of an attempt. Paths below a prefix in `keep` keep their records. */
