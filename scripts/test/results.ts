@@ -55,6 +55,19 @@ export function resultsOf(task: EndedTask, written: readonly FileResults[] | und
   return [...written, failed('failed without a failed test')];
 }
 
+/**
+ * Returns a failure for each task that has not ended, because the run was ended before, by its time limit or by a signal. Turborepo reports
+ * only the others then, and no error.
+ * @param asked - ids of tasks
+ */
+export const unended = (asked: readonly string[], tasks: readonly EndedTask[]): readonly FileResults[] =>
+  asked
+    .filter((id) => !tasks.some(({ taskId }) => taskId === id))
+    .map((file) => {
+      const failures = [{ title: 'did not end', message: 'the run was ended before' }];
+      return { folder: '.', file, isLive: false, passed: 0, pending: 0, failures };
+    });
+
 export function sum(files: readonly FileResults[]): Counts {
   const total = (count: (file: FileResults) => number): number => files.reduce((before, file) => before + count(file), 0);
   return {

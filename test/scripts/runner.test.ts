@@ -76,4 +76,17 @@ describe('npm test', function () {
     const { code, last, output } = run("it('answers', () => {});\nit('ends', () => process.exit(0));");
     expect({ code, last }, output).to.deep.equal({ code: 1, last: '2 passed, 1 failed, 1 skipped' });
   });
+
+  it('fails if the run itself is ended, although the tasks that had ended until then have passed', () => {
+    const { code, last, output } = run(`it('ends the run', async () => {
+      const status = (pid) => fs.readFileSync('/proc/' + pid + '/status', 'utf8');
+      let pid = process.pid;
+      while (!/^Name:\\s+turbo$/m.test(status(pid))) pid = Number(/^PPid:\\s+(\\d+)$/m.exec(status(pid))[1]);
+      process.kill(pid, 'SIGTERM');
+      await new Promise(() => setInterval(() => {}, 1000));
+    });`);
+    expect(code, output).to.equal(1);
+    expect(last, output).to.match(/^\d passed, [12] failed/);
+    expect(output).to.match(/Failed:\n +\/\/#test:live: did not end/);
+  });
 });
