@@ -3,6 +3,7 @@ import type { Services } from '@transitd/node';
 import { isBelowMount, MountRoutes } from '../operation/mount-routes.ts';
 import type { Operation, Params, Route } from '../operation/operation.ts';
 import { canonicalPath, namePlaceOf, type Pattern, paramsOf, patternOf } from '../operation/path-forms.ts';
+import { asksForHelp, helpOn } from './help.ts';
 import type { RouteMatch } from './request.ts';
 import { guardedWithoutVerb, openWithoutVerb } from './unrouted.ts';
 
@@ -67,12 +68,15 @@ function matchOf(head: RequestHead, route: Route, params: Params): RouteMatch | 
 }
 
 /**
- * Returns the operation for a verb, or an operation that refuses the verb. Returns undefined if the path ends with a slash and is therefore
+ * Returns the operation for a verb, or an operation that refuses the verb or describes the path. Returns undefined if the path ends with a slash and is therefore
  * a different path.
  */
-function operationAt({ operations }: Route, { verb, path }: RequestHead): Operation | undefined {
+function operationAt(route: Route, head: RequestHead): Operation | undefined {
+  const { operations } = route;
+  const { verb, path } = head;
   // A GET may also have the trailing slash of a list, if the path has a LIST.
   if (path.trailingSlash && verb !== 'LIST' && !(verb === 'GET' && operations.LIST !== undefined)) return undefined;
+  if (asksForHelp(head, route)) return helpOn(route);
   const operation = verb && operations[verb];
   if (operation !== undefined) return operation;
   return Object.values(operations).some(({ access }) => access === 'open') ? openWithoutVerb : guardedWithoutVerb;
