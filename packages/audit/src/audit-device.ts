@@ -148,11 +148,12 @@ export class AuditDevice {
     this.#isDraining = false;
   }
 
-  /** Looks for changes of the target. Opens the path again if it leads elsewhere, if `reopens`, or if lines wait for the next target. */
+  /** Looks for changes of the target. Opens the path again if it leads elsewhere, if `reopens`, or if lines have to be written again. */
   async #inspect(reopens: boolean): Promise<void> {
     const state = await this.#askFate();
     if (reopens) await this.#closeTarget();
-    if (reopens || state === 'renamed' || state === 'removed' || this.#orphans.length > 0) await this.open();
+    const areLinesWaiting = this.#orphans.length > 0 || this.#unsynced.length > 0;
+    if (reopens || state === 'renamed' || state === 'removed' || areLinesWaiting) await this.open();
     // Log rotation renames the file, and then asks for this.
     if (state === 'renamed' && !reopens) this.#options.onChange?.(state);
     if (this.#target !== undefined) this.#recovered();

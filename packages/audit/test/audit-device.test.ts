@@ -149,6 +149,23 @@ describe('AuditDevice', () => {
     expect(numbers, 'the third was refused before it was written').to.deep.equal([1, 2, 4]);
   });
 
+  it('writes the lines of a failed sync again although no entry follows', async () => {
+    const pages = new Pages();
+    const reports: string[] = [];
+    const device = deviceTo(pages.open, {
+      sync: true,
+      onFailure: ({ message }) => reports.push(message),
+      onRecovery: () => reports.push('works'),
+    });
+    pages.failingSyncs = 2;
+    await device.write(entryOf(1)).catch(() => undefined);
+    for (const stored of [0, 1]) {
+      await device.check();
+      expect(pages.stored.toString().split('\n').length - 1).to.equal(stored);
+    }
+    expect(reports).to.deep.equal(['the disk failed', 'works']);
+  });
+
   it('writes the end of its file again in place', async () => {
     const path = join(folder, 'audit.log');
     let failing = false;

@@ -45,8 +45,11 @@ function codeOf(error: Error): number {
   return isStorageError(error) ? exitCode.storage : exitCode.invariant;
 }
 
-/** The system refused a file, for example on a file system that has become read-only. Errors of connections have an address. */
-const isFileError = (error: Error): boolean => 'syscall' in error && !('address' in error);
+/**
+ * The system refused a file, for example on a file system that has become read-only. Errors of connections have an address, and those of
+ * look-ups of names a host name.
+ */
+const isFileError = (error: Error): boolean => 'syscall' in error && !('address' in error) && !('hostname' in error);
 
 const isStorageError = (error: Error): boolean =>
   error instanceof StorageFailed || error instanceof StorageDamaged || error instanceof LogDamage;

@@ -22,9 +22,14 @@ describe('the opening of a node', () => {
     }
   });
 
-  it('fails as a bug does when the system refuses a connection', async () => {
-    const { outcome, reasons } = await opened(() => once(connect({ host: '127.0.0.1', port: 1 }), 'connect'));
-    expect(outcome).to.include('ECONNREFUSED');
-    expect(reasons).to.deep.equal([]);
+  it('fails as a bug does when the system refuses a connection or a name', async () => {
+    for (const [host, code] of [
+      ['127.0.0.1', 'ECONNREFUSED'],
+      ['name.invalid', 'getaddrinfo'],
+    ] as const) {
+      const { outcome, reasons } = await opened(() => once(connect({ host, port: 1 }), 'connect'));
+      expect(outcome).to.include(code);
+      expect(reasons).to.deep.equal([]);
+    }
   });
 });
