@@ -12,6 +12,7 @@ export type {
 export { equalizeReads, type Login } from './auth/login.ts';
 export { LoginRecords, loginPrefix, loginRecordsPrefix, type Stored } from './auth/login-records.ts';
 export { OutsideWaits } from './auth/outside-waits.ts';
+export { changedRole, type RoleChange } from './auth/role.ts';
 export { type AuthMount, displayNameOf, newAuthMount, splitsAsAuthPath, wordsBelow } from './mounts/auth-mount.ts';
 export type { StoredMount } from './mounts/auth-mounts.ts';
 export { type Denial, type NamePlace, refusedByPolicy } from './policy/acl.ts';

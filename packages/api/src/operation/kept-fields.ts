@@ -17,7 +17,7 @@ import {
 } from '@transitd/http';
 
 // Most fields of a request become properties of a record and members of its answer. They are declared once: the values that are read from a
-// request, those that an answer shows, and the schema of the answer follow from the declaration.
+// request, those that an answer shows, the schema of the answer, and the record with its defaults follow from the declaration.
 
 export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
@@ -40,6 +40,11 @@ type Property<Name extends string, F> = F extends WithoutProperty
 /** The values of fields, by property. */
 export type Properties<S extends FieldSchema> = {
   readonly [Name in keyof S & string as Property<Name, S[Name]>]: Fields<S>['values'][Name];
+};
+
+/** A record of the fields, by property. */
+export type RecordOf<S extends FieldSchema> = {
+  readonly [Name in keyof Properties<S>]-?: NonNullable<Properties<S>[Name]>;
 };
 
 export const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -117,6 +122,17 @@ export function membersIn<S extends FieldSchema, Kept extends object>(
   }
   return members;
 }
+
+const emptyOfKind = { bool: false, int: 0, string: '', strings: [], texts: {}, duration: 0, lease: 0, any: undefined };
+
+/** Returns a new record: each field has the value that is in force without it. One of any kind has none yet. */
+export const newRecord = <S extends FieldSchema>(schema: S): RecordOf<S> =>
+  Object.fromEntries(
+    keptFields(schema).flatMap(({ name, main, property }) => {
+      const { kind, default: inForce, initial = emptyOfKind[kind] } = schema[main] as Field;
+      return name === main ? [[property, inForce ?? initial]] : [];
+    }),
+  ) as RecordOf<S>;
 
 /** The schemas of values in answers, by kind. Durations are in seconds. */
 export const schemaOfKind: Readonly<Record<FieldKind, JsonSchema>> = {

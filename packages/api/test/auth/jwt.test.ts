@@ -4,8 +4,9 @@ import { expect } from 'chai';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, type JWTHeaderParameters, SignJWT, UnsecuredJWT } from 'jose';
 import { refusal } from '../../../access/test/fixtures.ts';
 import { clockOf } from '../../../process/test/test-clock.ts';
+import type { JwtConfigChange } from '../../src/auth/jwt/config.ts';
 import { type JwtKeySource, JwtKeys } from '../../src/auth/jwt/keys.ts';
-import type { JwtConfigChange, JwtRoleChange } from '../../src/auth/jwt/logins.ts';
+import type { JwtRoleChange } from '../../src/auth/jwt/role.ts';
 import { withMethod } from './login-setup.ts';
 
 const pair = await generateKeyPair('ES256', { extractable: true });

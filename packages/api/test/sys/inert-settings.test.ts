@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { Field, FieldSchema } from '@transitd/http';
 import { expect } from 'chai';
-import { inertOfRole, unsupportedOfConfig } from '../../src/auth/jwt/method.ts';
+import { unsupportedOfConfig } from '../../src/auth/jwt/config.ts';
+import { inertOfRole } from '../../src/auth/jwt/method.ts';
 import { inertOfMount, unsupportedOfMount } from '../../src/operation/inert-fields.ts';
 import { allRoutes } from '../../src/routes.ts';
 import { type Served, served } from '../served.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import {
   AccessError,
   type ClockDispute,
-  changedSettings,
+  changedRole,
   conflict,
   type DisputedDates,
   decodeJson,
@@ -10,7 +10,6 @@ import {
   earlierBy,
   encodeJson,
   equalizeReads,
-  given,
   type Issued,
   invalidRequest,
   type Login,
@@ -20,7 +19,6 @@ import {
   loginName,
   loginRecordsPrefix,
   type MethodServices,
-  newTokenSettings,
   type OpenedMethod,
   refusedBy,
   type Stored,
@@ -31,7 +29,7 @@ import {
 import { accessTurns, NamedLocks, runInSlices, sorted, TimeSlice } from '@transitd/event-loop';
 import { commonCidrs, type RecordClock, withinCidrs } from '@transitd/process';
 import { changeRecords, pagesBelow, type Store, untilCommitted, type Write } from '@transitd/storage-fsm';
-import { type AppRole, type AppRoleChange, checkRole, idCharsMax, roleExample } from './role.ts';
+import { type AppRole, type AppRoleChange, checkRole, idCharsMax, newRole } from './role.ts';
 import { decodeSecretId, newSecret, type SecretId, type SecretIdName, type SecretIdRequest, useWrites } from './secret-id.ts';
 
 const pointerExample = { name: '' };
@@ -48,7 +46,7 @@ export class AppRoles implements OpenedMethod {
   readonly #locks = new NamedLocks();
 
   constructor({ store, tokens, registry, clock, disputedDates }: MethodServices) {
-    this.roles = new LoginRecords({ store, kind: 'role', example: roleExample });
+    this.roles = new LoginRecords({ store, kind: 'role', example: newRole });
     this.#store = store;
     this.#tokens = tokens;
     this.#registry = registry;
@@ -61,7 +59,7 @@ export class AppRoles implements OpenedMethod {
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
   write(mount: StoredMount, name: string, change: AppRoleChange): Promise<void> {
-    return this.#write(mount, name, change, () => ({ ...roleExample, key: randomUUID(), roleId: randomUUID() }));
+    return this.#write(mount, name, change, () => ({ ...newRole, key: randomUUID(), roleId: randomUUID() }));
   }
 
   /**
@@ -74,15 +72,11 @@ export class AppRoles implements OpenedMethod {
     });
   }
 
-  /** @param newRole - called when the role does not exist */
-  async #write(mount: StoredMount, name: string, { token, ...change }: AppRoleChange, newRole: () => AppRole): Promise<void> {
+  /** @param absent - called when the role does not exist */
+  async #write(mount: StoredMount, name: string, change: AppRoleChange, absent: () => AppRole): Promise<void> {
     const key = await this.#tokens.key();
     await this.roles.change(mount, name, async (present) => {
-      const role: AppRole = {
-        ...(present ?? newRole()),
-        ...given(change),
-        token: changedSettings(present?.token ?? newTokenSettings, token),
-      };
+      const role: AppRole = changedRole(present ?? absent(), change);
       checkRole(role);
       if (role.roleId === present?.roleId) return { value: role };
       // If two roles had the same role id, anyone who knows it could log in as either role.

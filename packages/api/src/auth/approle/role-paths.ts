@@ -1,15 +1,4 @@
-import {
-  type Body,
-  bool,
-  credential,
-  dataReply,
-  duration,
-  type Field,
-  type FieldSchema,
-  int,
-  object,
-  RequestError,
-} from '@transitd/http';
+import { type Body, credential, dataReply, type Field, type FieldSchema, object, RequestError } from '@transitd/http';
 import * as answers from '../../operation/answers.ts';
 import {
   type MethodContext,
@@ -22,20 +11,10 @@ import { keptIfOmitted, memberSchemas, membersIn, propertiesIn, sorted } from '.
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from '../../operation/login-fields.ts';
 import { found, type Params } from '../../operation/operation.ts';
 import { recordOperations } from '../../operation/records.ts';
-import { cidrs } from '../../operation/spellings.ts';
 import type { AppRoles } from './logins.ts';
-import type { AppRole, AppRoleChange } from './role.ts';
+import { type AppRole, type AppRoleChange, ownFields } from './role.ts';
 
 export type Here = MethodContext<AppRoles>;
-
-/** Fields of a role itself; `token_policies` and the other settings of its tokens are `tokenFields`. */
-const ownFields = {
-  bind_secret_id: bool('Require a secret ID at login', { default: true }),
-  secret_id_bound_cidrs: cidrs('CIDR blocks from which secret IDs may be used'),
-  bound_cidr_list: cidrs('Alias of `secret_id_bound_cidrs`', { aliasOf: 'secret_id_bound_cidrs' }),
-  secret_id_num_uses: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
-  secret_id_ttl: duration('TTL of a secret ID; 0 for no expiry'),
-} as const satisfies FieldSchema;
 
 const roles = recordOperations({
   noun: 'role',

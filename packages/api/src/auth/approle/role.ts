@@ -1,37 +1,33 @@
-import { checkCidrs, invalidRequest, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '@transitd/access';
+import { checkCidrs, invalidRequest, newTokenSettings, type RoleChange, type TokenSettings } from '@transitd/access';
+import { bool, duration, type FieldSchema, int } from '@transitd/http';
+import { newRecord, type RecordOf } from '../../operation/kept-fields.ts';
+import { cidrs } from '../../operation/spellings.ts';
 
 /** Maximum length of a role id, and of a secret id, in characters. */
 export const idCharsMax = 4096;
 
-export interface AppRole {
+/** Fields of a role itself; `token_policies` and the other settings of its tokens are `tokenFields`. */
+export const ownFields = {
+  bind_secret_id: bool('Require a secret ID at login', { default: true }),
+  secret_id_bound_cidrs: cidrs('CIDR blocks from which secret IDs may be used'),
+  bound_cidr_list: cidrs('Alias of `secret_id_bound_cidrs`', { aliasOf: 'secret_id_bound_cidrs' }),
+  secret_id_num_uses: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
+  secret_id_ttl: duration('TTL of a secret ID; 0 for no expiry'),
+} as const satisfies FieldSchema;
+
+export interface AppRole extends RecordOf<typeof ownFields> {
   /**
    * Random. Secret ids refer to this key: a role that is created again under the same name gets another key and none of the old
    * secret ids.
    */
   readonly key: string;
   readonly roleId: string;
-  readonly bindSecretId: boolean;
-  readonly secretIdBoundCidrs: readonly string[];
-  /** Maximum number of logins with one secret id; 0 for no limit. */
-  readonly secretIdNumUses: number;
-  /** Lifetime of a secret id in seconds; 0 for no expiry. */
-  readonly secretIdTtlS: number;
   readonly token: TokenSettings;
 }
 
-export type AppRoleChange = { readonly [Name in keyof Omit<AppRole, 'key' | 'token'>]?: AppRole[Name] | undefined } & {
-  readonly token: TokenSettingsChange;
-};
+export type AppRoleChange = RoleChange<Omit<AppRole, 'key'>>;
 
-export const roleExample: AppRole = {
-  key: '',
-  roleId: '',
-  bindSecretId: true,
-  secretIdBoundCidrs: [],
-  secretIdNumUses: 0,
-  secretIdTtlS: 0,
-  token: newTokenSettings,
-};
+export const newRole: AppRole = { key: '', roleId: '', ...newRecord(ownFields), token: newTokenSettings };
 
 /** @throws AccessError `invalid_request` */
 export function checkRole(role: AppRole): void {

@@ -1,67 +1,25 @@
 import type { X509Certificate } from 'node:crypto';
 import {
-  type Changed,
-  changedSettings,
+  changedRole,
   displayNameOf,
-  given,
   type Issued,
   invalidRequest,
   type Login,
   LoginRecords,
   loginName,
   type MethodServices,
-  newTokenSettings,
   type OpenedMethod,
   refusedBy,
   type Stored,
   type StoredMount,
   starsMatch,
   type TokenRegistry,
-  type TokenSettings,
-  type TokenSettingsChange,
 } from '@transitd/access';
 import { accessTurns, TimeSlice } from '@transitd/event-loop';
 import { type ClientCertificate, certificatesIn, type RecordClock, withinCidrs } from '@transitd/process';
 import type { RefusedBy } from '@transitd/storage-fsm';
 import type { ClientNames } from './client-names.ts';
-
-/** Patterns of names, in which each `*` matches any text. The certificate needs one name that matches; an empty list allows any. */
-interface AllowedNames {
-  /** Of common names, and of names of hosts and email addresses. */
-  readonly allowedNames: readonly string[];
-  readonly allowedCommonNames: readonly string[];
-  readonly allowedDnsSans: readonly string[];
-  readonly allowedEmailSans: readonly string[];
-  readonly allowedUriSans: readonly string[];
-  readonly allowedOrganizationalUnits: readonly string[];
-}
-
-interface CertRole extends AllowedNames {
-  /** PEM of one or more certificates: of clients, or of authorities. */
-  readonly certificate: string;
-  /** Their SHA-256, in hex. */
-  readonly certificates: readonly string[];
-  readonly displayName: string;
-  /** Whether a token can be used and renewed only with the certificate of its login. */
-  readonly tokenBoundCertificate: boolean;
-  readonly token: TokenSettings;
-}
-
-type CertRoleChange = Changed<Omit<CertRole, 'certificates' | 'token'>> & { readonly token: TokenSettingsChange };
-
-const newRole: CertRole = {
-  certificate: '',
-  certificates: [],
-  displayName: '',
-  allowedNames: [],
-  allowedCommonNames: [],
-  allowedDnsSans: [],
-  allowedEmailSans: [],
-  allowedUriSans: [],
-  allowedOrganizationalUnits: [],
-  tokenBoundCertificate: false,
-  token: newTokenSettings,
-};
+import { type CertRole, type CertRoleChange, newRole } from './role.ts';
 
 /** Maximum number of certificates of a role. */
 const certificatesMax = 16;
@@ -84,12 +42,10 @@ export class CertLogins implements OpenedMethod {
   }
 
   /** Creates a role or changes the given fields. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
-  async write(mount: StoredMount, name: string, { token, ...change }: CertRoleChange): Promise<void> {
+  async write(mount: StoredMount, name: string, change: CertRoleChange): Promise<void> {
     await this.roles.change(mount, name, (present = newRole) => {
-      const changed = { ...present, ...given(change) };
-      return {
-        value: { ...changed, certificates: sha256In(changed.certificate), token: changedSettings(present.token, token) },
-      };
+      const role: CertRole = changedRole(present, change);
+      return { value: { ...role, certificates: sha256In(role.certificate) } };
     });
   }
 

@@ -1,28 +1,13 @@
 import { loginName } from '@transitd/access';
-import { bool, duration, type FieldSchema, object, text, texts, unsupportedField } from '@transitd/http';
+import { duration, type FieldSchema, object, text, unsupportedField } from '@transitd/http';
 import { type AuthMethod, login, type MethodContext, recordPaths } from '../../operation/auth-method.ts';
 import { memberSchemas, membersIn, propertiesIn } from '../../operation/kept-fields.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from '../../operation/login-fields.ts';
 import { recordOperations } from '../../operation/records.ts';
 import { CertLogins } from './logins.ts';
+import { ownFields } from './role.ts';
 
 type Here = MethodContext<CertLogins>;
-
-const allowed = (names: string) => texts(`Accepted ${names}; each \`*\` matches any text. Empty for any`, { limits: true });
-
-const ownFields = {
-  certificate: text('Certificates in PEM, one of which must be in the verified chain of the client: its own, or of an authority'),
-  display_name: text('Name in the display names of tokens; empty for the name of the role'),
-  allowed_names: allowed('common names, DNS names and email addresses'),
-  allowed_common_names: allowed('common names'),
-  allowed_dns_sans: allowed('DNS names'),
-  allowed_email_sans: allowed('email addresses'),
-  allowed_uri_sans: allowed('URIs, such as SPIFFE IDs'),
-  allowed_organizational_units: allowed('organizational units'),
-  token_bound_certificate: bool('Tokens are used and renewed only on connections with the certificate of their login', {
-    initial: false,
-  }),
-} as const satisfies FieldSchema;
 
 const noOcsp = 'revocation is checked with client_crl_file of the listener';
 const noExtensions = 'only names are compared';

@@ -1,47 +1,62 @@
-import { checkCertificates, type InertSettings, invalidRequest } from '@transitd/access';
+import { type Changed, checkCertificates, type InertSettings, invalidRequest } from '@transitd/access';
+import { any, type FieldSchema, text, texts, unsupportedField } from '@transitd/http';
+import { inert } from '../../operation/inert-fields.ts';
+import { newRecord, type RecordOf } from '../../operation/kept-fields.ts';
+import { urlSpellings } from '../../operation/spellings.ts';
 import { type JwtKeySource, jwtAlgorithms, keysMax, parseKeySet, pemAsJwk } from './keys.ts';
 
+const onlyJwt = 'logins in a browser do not exist';
+
+/** Settings of the configuration that cannot be set. */
+export const unsupportedOfConfig = {
+  jwks_pairs: unsupportedField('any', 'a method has one source of keys'),
+  oidc_client_id: unsupportedField('string', onlyJwt),
+  oidc_client_secret: unsupportedField('string', onlyJwt),
+  oidc_response_mode: unsupportedField('string', onlyJwt),
+  oidc_response_types: unsupportedField('strings', onlyJwt),
+} as const satisfies FieldSchema;
+
+/** Settings that matter only to logins in a browser, which do not exist here. */
+export const inertOfConfig = { namespace_in_state: inert('bool', { default: true }) } as const satisfies FieldSchema;
+
+export const configFields = {
+  jwt_validation_pubkeys: any(
+    'Public keys in PEM. Set exactly one source of keys: this, `jwks`, `jwks_file`, `jwks_url`, `oidc_discovery_url` or `provider_config`',
+    { shape: { type: 'array', items: { type: 'string' } }, property: 'keys' },
+  ),
+  jwks: any('JSON Web Key Set, as an object or as JSON text', { shape: { type: ['object', 'string'] } }),
+  jwks_file: text('Name of a key set in the configuration file of the node', { property: 'file' }),
+  jwks_url: text('HTTPS URL of a key set', { spellings: urlSpellings, property: 'url' }),
+  jwks_ca_pem: text('CA certificates in PEM, to verify the server of `jwks_url`', { property: 'urlCa' }),
+  oidc_discovery_url: text('HTTPS URL of an issuer: its discovery document, which must name this issuer, names the key set', {
+    spellings: urlSpellings,
+    property: 'discoveryUrl',
+  }),
+  oidc_discovery_ca_pem: text('CA certificates in PEM, to verify the servers of the discovery document and of its key set', {
+    property: 'discoveryCa',
+  }),
+  provider_config: any('Its `provider` is `kubernetes`: the keys are those of the Kubernetes cluster in which the nodes run', {
+    shape: { type: 'object', properties: { provider: { const: 'kubernetes' } } },
+    property: 'provider',
+  }),
+  bound_issuer: text('Required `iss` claim; `oidc_discovery_url` if omitted', { property: 'issuer' }),
+  jwt_supported_algs: texts('Accepted signature algorithms; all asymmetric ones if omitted', { property: 'algorithms' }),
+  default_role: text('Role for logins that name no role'),
+  ...inertOfConfig,
+  ...unsupportedOfConfig,
+} as const satisfies FieldSchema;
+
 /** The configuration of an auth method. Exactly one source of keys is set. */
-export interface JwtConfig {
-  /** PEM public keys. */
+export interface JwtConfig extends Omit<RecordOf<typeof configFields>, 'keys' | 'jwks' | 'provider'> {
   readonly keys: readonly string[];
-  /** A JSON Web Key Set (RFC 7517 §5) as text. */
   readonly jwks: string;
-  /** Name of a key file in the node's configuration. */
-  readonly file: string;
-  /** An https URL of a key set. */
-  readonly url: string;
-  /** CA certificates in PEM for the server of `url`; empty for the default ones. */
-  readonly urlCa: string;
-  /** URL of an issuer with a discovery document (OpenID Connect Discovery 1.0). */
-  readonly discoveryUrl: string;
-  /** CA certificates in PEM for the servers of the document and of its key set; empty for the default ones. */
-  readonly discoveryCa: string;
-  /** Empty for none. */
   readonly provider: '' | 'kubernetes';
-  /** Empty for `discoveryUrl`. */
-  readonly issuer: string;
-  /** Empty for all of `jwtAlgorithms`. */
-  readonly algorithms: readonly string[];
-  /** Role of a login that does not name a role. */
-  readonly defaultRole: string;
   readonly inert: InertSettings;
 }
 
-export const newConfig: JwtConfig = {
-  keys: [],
-  jwks: '',
-  file: '',
-  url: '',
-  urlCa: '',
-  discoveryUrl: '',
-  discoveryCa: '',
-  provider: '',
-  issuer: '',
-  algorithms: [],
-  defaultRole: '',
-  inert: {},
-};
+export type JwtConfigChange = Changed<JwtConfig>;
+
+export const newConfig: JwtConfig = { ...newRecord(configFields), keys: [], jwks: '', provider: '', inert: {} };
 
 /** Returns the required issuer. */
 export const issuerOf = ({ issuer, discoveryUrl }: JwtConfig): string => (issuer === '' ? discoveryUrl : issuer);

@@ -1,12 +1,10 @@
 import {
   AccessError,
-  type Changed,
   changedInert,
-  changedSettings,
+  changedRole,
   displayNameOf,
   equalizeReads,
   given,
-  type InertSettings,
   type Issued,
   invalidRequest,
   type Login,
@@ -14,77 +12,24 @@ import {
   LoginRecords,
   loginName,
   type MethodServices,
-  newTokenSettings,
   type OpenedMethod,
   policiesOfGroups,
-  policyNames,
   refusedBy,
   type StoredMount,
   starsMatch,
   type TokenRegistry,
-  type TokenSettings,
-  type TokenSettingsChange,
 } from '@transitd/access';
 import { accessTurns, runInSlices, type Steps, TimeSlice } from '@transitd/event-loop';
 import { type RecordClock, withinCidrs } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
-import { algorithmsOf, checkConfig, issuerOf, type JwtConfig, keySourceOf, newConfig } from './config.ts';
+import { algorithmsOf, checkConfig, issuerOf, type JwtConfig, type JwtConfigChange, keySourceOf, newConfig } from './config.ts';
 import { claimRefused, forgedToken, JwtKeys } from './keys.ts';
-
-/** Required claims, each with its allowed values. */
-export type BoundClaims = Readonly<Record<string, readonly (string | number | boolean)[]>>;
-
-interface JwtRole {
-  /** Allowed audiences, at least one. */
-  readonly audiences: readonly string[];
-  /** Required subject; empty for any. */
-  readonly subject: string;
-  /** Name of the claim that contains the user name. */
-  readonly userClaim: string;
-  /** Whether `userClaim` may be a JSON Pointer (RFC 6901). The other names of claims always may. */
-  readonly userClaimJsonPointer: boolean;
-  readonly boundClaims: BoundClaims;
-  /** With `glob`, allowed values may begin or end with `*`. */
-  readonly boundClaimsType: 'string' | 'glob';
-  /** Names of the claims to copy into the metadata of the token, each with its name in the metadata. */
-  readonly claimMappings: Readonly<Record<string, string>>;
-  /** Name of the claim that contains the groups of the user; empty for none. */
-  readonly groupsClaim: string;
-  /** Policies by group. */
-  readonly groupPolicies: Readonly<Record<string, readonly string[]>>;
-  /** Tolerated clock skew in seconds, as in the peers: 0 for a minute, negative for none. */
-  readonly leewayS: number;
-  /** Seconds since the user proved who they are, of which the claim `auth_time` tells; 0 for any time. */
-  readonly maxAgeS: number;
-  readonly inert: InertSettings;
-  readonly token: TokenSettings;
-}
-
-export type JwtConfigChange = Changed<JwtConfig>;
-export type JwtRoleChange = Changed<Omit<JwtRole, 'token'>> & { readonly token: TokenSettingsChange };
-
-const newRole: JwtRole = {
-  audiences: [],
-  subject: '',
-  userClaim: '',
-  userClaimJsonPointer: false,
-  boundClaims: {},
-  boundClaimsType: 'string',
-  claimMappings: {},
-  groupsClaim: '',
-  groupPolicies: {},
-  leewayS: 0,
-  maxAgeS: 0,
-  inert: {},
-  token: newTokenSettings,
-};
+import { checkRole, type JwtRole, type JwtRoleChange, newRole } from './role.ts';
 
 const configName = 'config';
 const jwtCharsMax = 16 * 1024;
-/** Every login compares them with the claims of its token. */
-const boundClaimsCharsMax = 64 * 1024;
-const [leewaySMax, leewaySDefault] = [300, 60];
+const leewaySDefault = 60;
 const userCharsMax = 256;
 
 /** Logins by a JSON Web Token (RFC 7519) of an external issuer, checked against a role. */
@@ -128,14 +73,9 @@ export class JwtLogins implements OpenedMethod {
   }
 
   /** Creates a role or changes the given fields. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
-  async write(mount: StoredMount, name: string, { token, ...change }: JwtRoleChange): Promise<void> {
-    await this.roles.change(mount, name, (present) => {
-      const role: JwtRole = {
-        ...(present ?? newRole),
-        ...given(change),
-        inert: changedInert(present?.inert ?? {}, change.inert),
-        token: changedSettings(present?.token ?? newTokenSettings, token),
-      };
+  async write(mount: StoredMount, name: string, change: JwtRoleChange): Promise<void> {
+    await this.roles.change(mount, name, (present = newRole) => {
+      const role = changedRole(present, change);
       checkRole(role);
       return { value: role };
     });
@@ -217,26 +157,6 @@ function* checkClaims(role: JwtRole, claims: JWTPayload): Steps<void> {
     if (!(yield* hasBoundValue(claim, values, role.boundClaimsType)))
       throw claimRefused(`its claim ${JSON.stringify(name)} does not match the role`, `bound_claims.${name}`, claim);
   }
-}
-
-/** @throws AccessError `invalid_request` */
-function checkRole({ audiences, userClaim, boundClaims, boundClaimsType, groupPolicies, leewayS }: JwtRole): void {
-  if (audiences.length === 0) throw invalidRequest('bound_audiences must be set');
-  if (userClaim === '') throw invalidRequest('user_claim must be set');
-  if (boundClaimsType !== 'string' && boundClaimsType !== 'glob')
-    throw invalidRequest('bound_claims_type must be "string" or "glob"');
-  if (
-    boundClaimsType === 'glob' &&
-    !Object.values(boundClaims)
-      .flat()
-      .every((value) => typeof value === 'string')
-  )
-    throw invalidRequest('the values of bound_claims must be strings if bound_claims_type is "glob"');
-  if (JSON.stringify(boundClaims).length > boundClaimsCharsMax)
-    throw invalidRequest(`bound_claims must have at most ${boundClaimsCharsMax} characters as JSON`);
-  if (leewayS > leewaySMax) throw invalidRequest(`clock_skew_leeway is at most ${leewaySMax}s`);
-  for (const policies of Object.values(groupPolicies))
-    if (policyNames(policies).includes('root')) throw invalidRequest('auth methods cannot create root tokens');
 }
 
 /** Returns the tolerated clock skew in seconds. */

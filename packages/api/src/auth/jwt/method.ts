@@ -1,10 +1,7 @@
 import {
-  any,
   anything,
-  bool,
   credential,
   dataReply,
-  duration,
   type FieldSchema,
   invalidField,
   isSet,
@@ -17,9 +14,6 @@ import {
   string,
   text,
   textList,
-  textMap,
-  texts,
-  unsupportedField,
 } from '@transitd/http';
 import * as answers from '../../operation/answers.ts';
 import {
@@ -35,9 +29,9 @@ import { memberSchemas, membersIn, propertiesIn } from '../../operation/kept-fie
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from '../../operation/login-fields.ts';
 import { found } from '../../operation/operation.ts';
 import { recordOperations } from '../../operation/records.ts';
-import { urlSpellings } from '../../operation/spellings.ts';
-import type { JwtConfig } from './config.ts';
-import { type BoundClaims, JwtLogins } from './logins.ts';
+import { configFields, inertOfConfig, type JwtConfig } from './config.ts';
+import { JwtLogins } from './logins.ts';
+import { type BoundClaims, ownFields } from './role.ts';
 
 type Here = MethodContext<JwtLogins>;
 
@@ -67,8 +61,6 @@ function groupPolicies(value: JsonValue | undefined): Readonly<Record<string, re
   );
 }
 
-const onlyJwt = 'logins in a browser do not exist';
-
 /** Parses the settings for a provider. */
 function provider(value: JsonValue | undefined): JwtConfig['provider'] {
   const { provider: name, ...more } = objectIn('provider_config', value);
@@ -78,18 +70,6 @@ function provider(value: JsonValue | undefined): JwtConfig['provider'] {
   return name;
 }
 
-/** Settings of the configuration that cannot be set. */
-export const unsupportedOfConfig = {
-  jwks_pairs: unsupportedField('any', 'a method has one source of keys'),
-  oidc_client_id: unsupportedField('string', onlyJwt),
-  oidc_client_secret: unsupportedField('string', onlyJwt),
-  oidc_response_mode: unsupportedField('string', onlyJwt),
-  oidc_response_types: unsupportedField('strings', onlyJwt),
-} as const satisfies FieldSchema;
-
-/** Settings that matter only to logins in a browser, which do not exist here. */
-const inertOfConfig = { namespace_in_state: inert('bool', { default: true }) } as const satisfies FieldSchema;
-
 /** Settings of a role without effect. */
 export const inertOfRole = {
   allowed_redirect_uris: inert('strings'),
@@ -98,33 +78,6 @@ export const inertOfRole = {
   not_before_leeway: inert('duration', { signed: true }),
   oidc_scopes: inert('strings'),
   verbose_oidc_logging: inert('bool'),
-} as const satisfies FieldSchema;
-
-const configFields = {
-  jwt_validation_pubkeys: any(
-    'Public keys in PEM. Set exactly one source of keys: this, `jwks`, `jwks_file`, `jwks_url`, `oidc_discovery_url` or `provider_config`',
-    { shape: { type: 'array', items: { type: 'string' } }, property: 'keys' },
-  ),
-  jwks: any('JSON Web Key Set, as an object or as JSON text', { shape: { type: ['object', 'string'] } }),
-  jwks_file: text('Name of a key set in the configuration file of the node', { property: 'file' }),
-  jwks_url: text('HTTPS URL of a key set', { spellings: urlSpellings, property: 'url' }),
-  jwks_ca_pem: text('CA certificates in PEM, to verify the server of `jwks_url`', { property: 'urlCa' }),
-  oidc_discovery_url: text('HTTPS URL of an issuer: its discovery document, which must name this issuer, names the key set', {
-    spellings: urlSpellings,
-    property: 'discoveryUrl',
-  }),
-  oidc_discovery_ca_pem: text('CA certificates in PEM, to verify the servers of the discovery document and of its key set', {
-    property: 'discoveryCa',
-  }),
-  provider_config: any('Its `provider` is `kubernetes`: the keys are those of the Kubernetes cluster in which the nodes run', {
-    shape: { type: 'object', properties: { provider: { const: 'kubernetes' } } },
-    property: 'provider',
-  }),
-  bound_issuer: text('Required `iss` claim; `oidc_discovery_url` if omitted', { property: 'issuer' }),
-  jwt_supported_algs: texts('Accepted signature algorithms; all asymmetric ones if omitted', { property: 'algorithms' }),
-  default_role: text('Role for logins that name no role'),
-  ...inertOfConfig,
-  ...unsupportedOfConfig,
 } as const satisfies FieldSchema;
 
 const configure = methodHandler({
@@ -161,30 +114,6 @@ const readConfig = methodHandler({
     return dataReply({ ...membersIn(configFields, config), provider_config, namespace_in_state: true, ...config.inert });
   },
 });
-
-/** Fields of a role itself; `role_type` is always the same, and the settings of its tokens are `tokenFields`. */
-const ownFields = {
-  bound_audiences: texts('Accepted audiences: `aud` must contain one of them', { dropsEmpty: true, property: 'audiences' }),
-  bound_subject: text('Required `sub` claim', { property: 'subject' }),
-  user_claim: text('Claim that identifies the user'),
-  user_claim_json_pointer: bool('Whether `user_claim` may be a JSON Pointer; the names of other claims always may', {
-    default: false,
-  }),
-  bound_claims: any('Required claims: for each claim, a value or a list of accepted values', { shape: map(anything) }),
-  bound_claims_type: text('How the values of `bound_claims` are compared; in a `glob`, each `*` matches any text', {
-    oneOf: ['string', 'glob'],
-    default: 'string',
-  }),
-  claim_mappings: textMap('Claims to copy into the token metadata: a metadata name for each claim'),
-  groups_claim: text('Claim that lists the groups of the user; a token without it is refused'),
-  group_policies: any('Additional policies for each group', { shape: map(list(string)) }),
-  clock_skew_leeway: duration('Tolerated clock skew: 0 means a minute, -1 none', {
-    signed: true,
-    default: 0,
-    property: 'leewayS',
-  }),
-  max_age: duration('Requires the claim `auth_time`, and that it is not longer ago; 0 for no requirement'),
-} as const satisfies FieldSchema;
 
 const roleFields = {
   role_type: text('Role type', { oneOf: ['jwt'], default: 'jwt' }),

@@ -1,12 +1,9 @@
 import {
   type AccessError,
-  type Changed,
-  changedInert,
-  changedSettings,
+  changedRole,
   checkCertificates,
   displayNameOf,
   given,
-  type InertSettings,
   type Issued,
   invalidRequest,
   isRoleName,
@@ -15,15 +12,12 @@ import {
   LoginRecords,
   loginName,
   type MethodServices,
-  newTokenSettings,
   type OpenedMethod,
   type OutsideWaits,
   refusedBy,
   type StoredMount,
   starsMatch,
   type TokenRegistry,
-  type TokenSettings,
-  type TokenSettingsChange,
 } from '@transitd/access';
 import { callerGroup, type RecordClock, withinCidrs } from '@transitd/process';
 import {
@@ -35,53 +29,15 @@ import {
   publicKeyIn,
   type ServiceAccount,
 } from './account-token.ts';
+import {
+  type KubernetesConfig,
+  type KubernetesConfigChange,
+  type KubernetesRole,
+  type KubernetesRoleChange,
+  newConfig,
+  newRole,
+} from './fields.ts';
 import { checkReview, notReviewed, permissionDenied, reviewOf, reviewUrl } from './token-review.ts';
-
-interface KubernetesConfig {
-  /** A URL of the API server, or its host with or without a port. */
-  readonly kubernetesHost: string;
-  /** CA certificates in PEM for the API server; empty for those of the pod. */
-  readonly kubernetesCaCert: string;
-  /** Token that reviews others; empty for that of the pod, or the reviewed token itself. */
-  readonly tokenReviewerJwt: string;
-  /** Use neither the token nor the CA certificates of the pod. */
-  readonly disableLocalCaJwt: boolean;
-  /** Public keys in PEM, one of which must have signed the token; empty for no check before the review. */
-  readonly pemKeys: readonly string[];
-  readonly issuer: string;
-  readonly disableIssValidation: boolean;
-}
-
-interface KubernetesRole {
-  /** Patterns, of which one must match the name of the account. */
-  readonly boundServiceAccountNames: readonly string[];
-  readonly boundServiceAccountNamespaces: readonly string[];
-  /** Required audience; empty for any. */
-  readonly audience: string;
-  readonly inert: InertSettings;
-  readonly token: TokenSettings;
-}
-
-type KubernetesConfigChange = Changed<KubernetesConfig>;
-type KubernetesRoleChange = Changed<Omit<KubernetesRole, 'token'>> & { readonly token: TokenSettingsChange };
-
-const newConfig: KubernetesConfig = {
-  kubernetesHost: '',
-  kubernetesCaCert: '',
-  tokenReviewerJwt: '',
-  disableLocalCaJwt: false,
-  pemKeys: [],
-  issuer: '',
-  disableIssValidation: true,
-};
-
-const newRole: KubernetesRole = {
-  boundServiceAccountNames: [],
-  boundServiceAccountNamespaces: [],
-  audience: '',
-  inert: {},
-  token: newTokenSettings,
-};
 
 const configName = 'config';
 /** Issuer of an API server whose operator has set none. */
@@ -133,15 +89,10 @@ export class KubernetesLogins implements OpenedMethod {
    * Creates a role or changes the given fields. Returns warnings.
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
-  async write(mount: StoredMount, name: string, { token, ...change }: KubernetesRoleChange): Promise<readonly string[]> {
+  async write(mount: StoredMount, name: string, change: KubernetesRoleChange): Promise<readonly string[]> {
     let audience = '';
-    await this.roles.change(mount, name, (present) => {
-      const role: KubernetesRole = {
-        ...(present ?? newRole),
-        ...given(change),
-        inert: changedInert(present?.inert ?? {}, change.inert),
-        token: changedSettings(present?.token ?? newTokenSettings, token),
-      };
+    await this.roles.change(mount, name, (present = newRole) => {
+      const role = changedRole(present, change);
       checkRole(role);
       audience = role.audience;
       return { value: role };

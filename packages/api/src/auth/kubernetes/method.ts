@@ -1,7 +1,5 @@
 import { loginName } from '@transitd/access';
 import {
-  any,
-  bool,
   boolean,
   credential,
   dataReply,
@@ -11,7 +9,6 @@ import {
   string,
   text,
   textList,
-  texts,
   unsupportedField,
 } from '@transitd/http';
 import * as answers from '../../operation/answers.ts';
@@ -28,34 +25,10 @@ import { memberSchemas, membersIn, propertiesIn } from '../../operation/kept-fie
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from '../../operation/login-fields.ts';
 import { found } from '../../operation/operation.ts';
 import { recordOperations } from '../../operation/records.ts';
-import { serverSpellings } from '../../operation/spellings.ts';
+import { configFields, ownFields, shownFields } from './fields.ts';
 import { KubernetesLogins } from './logins.ts';
 
 type Here = MethodContext<KubernetesLogins>;
-
-/** Fields of the configuration that an answer shows. */
-const shownFields = {
-  kubernetes_host: text('API server: its URL, or its host with or without a port. HTTPS, except on loopback', {
-    required: true,
-    spellings: serverSpellings,
-  }),
-  kubernetes_ca_cert: text('CA certificates in PEM, to verify the API server; if empty, those of the pod of the node'),
-  disable_local_ca_jwt: bool(
-    'Do not use the CA certificates and the token of the pod: without values here, the default CA certificates and the reviewed token itself are used',
-    { default: false },
-  ),
-  pem_keys: any('Public keys or certificates in PEM, one of which must have signed the token', {
-    shape: { type: 'array', items: { type: 'string' } },
-  }),
-  issuer: text('Required `iss` claim; `kubernetes/serviceaccount` if empty'),
-  disable_iss_validation: bool('Accept any issuer', { default: true }),
-} as const satisfies FieldSchema;
-
-const configFields = {
-  ...shownFields,
-  token_reviewer_jwt: credential('Token with which the API server is called; if empty, that of the pod, or the reviewed token'),
-  use_annotations_as_alias_metadata: unsupportedField('bool', 'there are no identity entities, so nobody would read them'),
-} as const satisfies FieldSchema;
 
 const configure = methodHandler({
   about: 'Configure the API server that reviews tokens',
@@ -90,13 +63,6 @@ const readConfig = methodHandler({
     });
   },
 });
-
-/** Fields of a role itself; the settings of its tokens are `tokenFields`. */
-const ownFields = {
-  bound_service_account_names: texts('Accepted names of service accounts; each `*` matches any text', { dropsEmpty: true }),
-  bound_service_account_namespaces: texts('Accepted namespaces; each `*` matches any text', { dropsEmpty: true }),
-  audience: text('Required audience: `aud` must contain it'),
-} as const satisfies FieldSchema;
 
 /** The name of an identity's alias matters only to identity entities, which do not exist here. */
 const inertOfRole = {
