@@ -1,9 +1,11 @@
-import { plainReply } from '@transitd/http';
+import { plainReply, type RequestPath, type Verb } from '@transitd/http';
 import type { GuardedOperation, Operation, Route } from '../operation/operation.ts';
-import type { RequestHead } from './route-lookup.ts';
 
 /** Returns whether a request asks what its path is for, as `path-help` of the peers' command line does, instead of reading it. */
-export const asksForHelp = ({ verb, path }: RequestHead, { operations }: Route): boolean =>
+export const asksForHelp = (
+  { verb, path }: { readonly verb: Verb | undefined; readonly path: RequestPath },
+  { operations }: Route,
+): boolean =>
   verb === 'GET' && (path.query.get('help') ?? '') !== '' && Object.values(operations).every(({ access }) => access === 'token');
 
 /** Describes the operations of a path. It needs the right to read the path: a mount that the caller may not use must not show. */

@@ -68,8 +68,8 @@ function matchOf(head: RequestHead, route: Route, params: Params): RouteMatch | 
 }
 
 /**
- * Returns the operation for a verb, or an operation that refuses the verb or describes the path. Returns undefined if the path ends with a slash and is therefore
- * a different path.
+ * Returns the operation for a verb, or an operation that refuses the verb or describes the path. Returns undefined if the path ends with a
+ * slash and is therefore a different path.
  */
 function operationAt(route: Route, head: RequestHead): Operation | undefined {
   const { operations } = route;
