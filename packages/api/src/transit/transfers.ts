@@ -75,8 +75,11 @@ const importVersion = keyOperation(
     takes: { name: keyName, ...importedVersion },
     answers: written,
   },
-  async ({ transfers }, { values }) =>
-    writtenReply(await transfers.importVersion(values.name, propertiesIn(importedVersion, values))),
+  async ({ transfers }, { values, body }) => {
+    // The specification calls an empty version none, where an empty integer is otherwise 0.
+    const version = body['version'] === '' ? undefined : values.version;
+    return writtenReply(await transfers.importVersion(values.name, propertiesIn(importedVersion, { ...values, version })));
+  },
 );
 
 const wrappingKey = keyOperation(
