@@ -39,6 +39,15 @@ export async function openOrExitCode(open: () => Promise<Node>, log: Logger): Pr
   }
 }
 
+/**
+ * Returns the exit code of a run that ended with this error of its storage, for example of the last flush during a stop.
+ * {@link stopOnFault} has logged the failure, and has not ended the process yet. Rethrows any other error.
+ */
+export function storageExitCode(error: unknown): number {
+  if (error instanceof Error && isStorageError(error)) return exitCode.storage;
+  throw error;
+}
+
 function codeOf(error: Error): number {
   if (error instanceof UnsupportedLevel) return exitCode.start;
   if (error instanceof HistoryConflict) return exitCode.storage; // an operator has to act before a restart

@@ -7,7 +7,7 @@ import { gatewayCount, Node } from '@transitd/node';
 import { exitCode, type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
 import { armFailpoints, StoreError } from '@transitd/storage-fsm';
 import { type DevNode, printWelcome } from './dev.ts';
-import { openOrExitCode, stopOnFault } from './faults.ts';
+import { openOrExitCode, stopOnFault, storageExitCode } from './faults.ts';
 import { HeapGrowth } from './gateways/heap-growth.ts';
 import { type NodeLimits, nodeLimits, threadLimits, unreadBytesMax } from './gateways/node-limits.ts';
 import { added, loadOf } from './gateways/thread-load.ts';
@@ -43,8 +43,9 @@ export async function runServer(given: Config, options: RunOptions = {}): Promis
   try {
     return await run(given, options, nodeLog);
   } catch (error) {
+    if (!(error instanceof StartError)) return storageExitCode(error);
     const { format, level } = given.log;
-    if (!(error instanceof StartError) || format !== 'json' || level === 'silent' || process.stderr.isTTY) throw error;
+    if (format !== 'json' || level === 'silent' || process.stderr.isTTY) throw error;
     nodeLog.logger.fatal(error.message);
     return exitCode.start;
   }

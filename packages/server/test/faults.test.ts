@@ -3,8 +3,9 @@ import { readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { exitCode, type Logger } from '@transitd/process';
+import { StorageFailed } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { openOrExitCode } from '../src/faults.ts';
+import { openOrExitCode, storageExitCode } from '../src/faults.ts';
 
 describe('the opening of a node', () => {
   const opened = async (open: () => Promise<unknown>) => {
@@ -31,5 +32,13 @@ describe('the opening of a node', () => {
       expect(outcome).to.include(code);
       expect(reasons).to.deep.equal([]);
     }
+  });
+});
+
+describe('the end of a run by an error', () => {
+  it('has the exit code of the storage if the storage failed, and is that of a bug otherwise', () => {
+    expect(storageExitCode(new StorageFailed('the last flush failed'))).to.equal(exitCode.storage);
+    const bug = new TypeError('a bug');
+    expect(() => storageExitCode(bug)).to.throw(bug);
   });
 });
