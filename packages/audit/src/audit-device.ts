@@ -172,6 +172,7 @@ export class AuditDevice {
 
   /** Writes the lines that have gone with a file. The chain continues after them. */
   async #adoptOrphans(target: Appendable): Promise<void> {
+    this.#unsynced = nothing; // this target does not end with them
     const bytes = this.#lastLineTorn ? Buffer.concat([newline, this.#orphans]) : this.#orphans;
     for (let written = 0; written < bytes.length; ) written += await target.write(bytes.subarray(written));
     if (this.#options.sync === true) {
@@ -192,7 +193,7 @@ export class AuditDevice {
       isSynced = true;
       if (this.#failing === 'writes') this.#recovered();
     } finally {
-      this.#unsynced = isSynced ? nothing : Buffer.concat([this.#unsynced, bytes.subarray(0, written)]);
+      this.#unsynced = isSynced ? nothing : bytes.subarray(0, written);
       // Before the disk was full, it may have stored some of the lines. They are in the file, so they are part of the chain.
       if (written > 0) this.#lastLineTorn = false;
       let end = begins;

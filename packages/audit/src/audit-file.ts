@@ -24,8 +24,7 @@ export interface Appendable {
   sync(): Promise<void>;
   /**
    * Writes the bytes at the end of the target again, and syncs. After a failed sync the kernel marks their pages clean, so another sync
-   * alone would write nothing.
-   * Absent for a target without a path.
+   * alone would write nothing. Does nothing to a file that may only be appended to. Absent for a target without a path.
    * @param end - the last bytes of the target
    */
   rewriteEnd?(end: Buffer): Promise<void>;
@@ -38,7 +37,7 @@ const newline = 0x0a;
 const pieceBytes = 65_536;
 
 /**
- * Opens a file for appending; creates it and its folders, durably, if they are missing (folders with mode 0700).
+ * Opens a file for appending; creates it and its folders if they are missing (folders with mode 0700).
  * @throws Error of the file system; Error when the path is not a regular file
  */
 export async function openAuditFile({ path, mode }: { readonly path: string; readonly mode: number }): Promise<Appendable> {
@@ -48,8 +47,7 @@ export async function openAuditFile({ path, mode }: { readonly path: string; rea
     const status = await file.stat();
     if (!status.isFile()) throw new Error('it is not a regular file');
     if ((status.mode & 0o777) !== mode) await file.chmod(mode);
-    // The file may be new: without this, a power failure could lose its name, and every synced line with it.
-    if (status.size === 0) await syncDirectory(dirname(path));
+    let isNameSynced = status.size > 0;
     const size = { checked: status.size, expected: status.size };
     const fate = async (): Promise<Fate> => {
       const { checked, expected } = size;
@@ -70,7 +68,12 @@ export async function openAuditFile({ path, mode }: { readonly path: string; rea
         size.expected += bytesWritten;
         return bytesWritten;
       },
-      sync: () => file.datasync(),
+      sync: async () => {
+        await file.datasync();
+        // The file may be new: without this, a power failure could lose its name, and every synced line with it.
+        if (!isNameSynced) await syncDirectory(dirname(path));
+        isNameSynced = true;
+      },
       rewriteEnd: (end) => rewriteEnd({ file, path }, end),
       close: () => file.close(),
     };
@@ -83,7 +86,8 @@ export async function openAuditFile({ path, mode }: { readonly path: string; rea
 /** Uses a handle of its own: the one of the file appends, wherever a write should go. */
 async function rewriteEnd({ file, path }: { readonly file: FileHandle; readonly path: string }, end: Buffer): Promise<void> {
   const { dev, ino, size } = await file.stat({ bigint: true });
-  const again = await open(path, 'r+');
+  const again = await open(path, 'r+').catch(ifAppendOnly);
+  if (again === undefined) return;
   try {
     const found = await again.stat({ bigint: true });
     if (found.dev !== dev || found.ino !== ino) throw new Error('the file was replaced');
@@ -95,6 +99,11 @@ async function rewriteEnd({ file, path }: { readonly file: FileHandle; readonly 
   } finally {
     await again.close();
   }
+}
+
+/** Returns undefined for a file that may only be appended to. */
+function ifAppendOnly(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'EPERM' && error.code !== 'EACCES') throw error;
 }
 
 /** Returns undefined for a path that leads to nothing. */

@@ -6,10 +6,13 @@ import type { HashText } from './audit-key.ts';
 import { hashedData, hashedRequest } from './hashed-text.ts';
 import { withoutTextsOf, withoutTokens } from './quoted-texts.ts';
 
+/** `HELP` asks what a path is for, and does nothing. */
+export type AuditedVerb = Verb | 'HELP';
+
 /** A request as its entries record it, before anything is hashed. */
 export interface AuditedRequest {
   readonly id: string;
-  readonly verb: Verb;
+  readonly verb: AuditedVerb;
   readonly path: string;
   readonly mount: AuditedMount;
   readonly address: string;
@@ -62,7 +65,13 @@ export interface PolicyResults {
   readonly rules: readonly PolicyRule[];
 }
 
-const operations: Readonly<Record<Verb, string>> = { GET: 'read', POST: 'update', DELETE: 'delete', LIST: 'list' };
+const operations: Readonly<Record<AuditedVerb, string>> = {
+  GET: 'read',
+  POST: 'update',
+  DELETE: 'delete',
+  LIST: 'list',
+  HELP: 'help',
+};
 
 /** Makes the fields that both entries of a request have. */
 export function* requestFields(audited: AuditedRequest, hash: HashText): Steps<RequestFields> {

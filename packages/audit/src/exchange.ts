@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '@transitd/access';
 import { runInSlices } from '@transitd/event-loop';
-import type { JsonSchema, Reply, Verb } from '@transitd/http';
+import type { JsonSchema, Reply } from '@transitd/http';
 import { type PolicyRule, Refusal, type RefusedBy } from '@transitd/storage-fsm';
 import type { AuditWriter, EntryType } from './audit-devices.ts';
 import type { AuditKey, HashText } from './audit-key.ts';
 import {
   type AuditedMount,
+  type AuditedVerb,
   type PolicyResults,
   type RequestFields,
   requestEntry,
@@ -22,7 +23,7 @@ export interface ExchangeParts {
   readonly auditKey: Pick<AuditKey, 'hashOf'>;
   /** Finds the mount that the path belongs to. */
   readonly mount: () => Promise<AuditedMount>;
-  readonly verb: Verb;
+  readonly verb: AuditedVerb;
   readonly path: string;
   readonly address: string;
   readonly port: number | undefined;

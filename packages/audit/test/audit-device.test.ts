@@ -201,6 +201,71 @@ describe('AuditDevice', () => {
     expect(await verified(path)).to.equal(0);
   });
 
+  it('goes on after a failed sync of a file that may only be appended to', async () => {
+    const path = join(folder, 'audit.log');
+    let failing = false;
+    const device = deviceTo(
+      async () => {
+        const target = await openAuditFile({ path, mode: 0o600 });
+        return { ...target, sync: async () => (failing ? Promise.reject(new Error('the disk failed')) : target.sync()) };
+      },
+      { sync: true },
+    );
+    await device.write(entryOf(1));
+    const { open } = files;
+    files.open = (file, flags, mode) =>
+      flags === 'r+' ? Promise.reject(Object.assign(new Error('not permitted'), { code: 'EPERM' })) : open(file, flags, mode);
+    syncBuiltinESMExports();
+    try {
+      failing = true;
+      await device.write(entryOf(2)).catch(() => undefined);
+      failing = false;
+      await device.write(entryOf(3));
+    } finally {
+      files.open = open;
+      syncBuiltinESMExports();
+      await device.close();
+    }
+    expect(readFileSync(path, 'utf8').trim().split('\n')).to.have.length(3);
+    expect(await verified(path)).to.equal(0);
+  });
+
+  it('does not write the lines of a failed sync over those that went with a removed file', async () => {
+    let text = '';
+    let [room, failing, isRemoved] = [Number.POSITIVE_INFINITY, false, false];
+    const rewritten: string[] = [];
+    const open = async (): Promise<Appendable> => ({
+      ...(text !== '' && { tail: lineHash(text.replace(/\n$/, '').split('\n').at(-1) ?? ''), torn: !text.endsWith('\n') }),
+      write: async (bytes) => {
+        if (room === 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+        const part = bytes.subarray(0, room).toString();
+        room -= part.length;
+        text += part;
+        return part.length;
+      },
+      sync: async () => {
+        if (failing) throw new Error('the disk failed');
+      },
+      rewriteEnd: async (end) => void rewritten.push(end.toString()),
+      fate: async () => (isRemoved ? { state: 'removed', since: Buffer.from(text) } : { state: 'in place' }),
+      close: async () => undefined,
+    });
+    const device = deviceTo(open, { sync: true });
+    await device.write(entryOf(1));
+    [failing, isRemoved] = [true, true];
+    await device.write(entryOf(2)).catch(() => undefined);
+    // The next file has no room for the last newline.
+    [failing, isRemoved, room, text] = [false, false, text.length - 1, ''];
+    await device.write(entryOf(3)).catch(() => undefined);
+    room = Number.POSITIVE_INFINITY;
+    await device.write(entryOf(4));
+    await device.close();
+    expect(rewritten).to.deep.equal([]);
+    const file = join(folder, 'adopted');
+    writeFileSync(file, text);
+    expect(await verified(file)).to.equal(0);
+  });
+
   it('makes the name of a new file and of its folders durable', async () => {
     const handle = await files.open(folder);
     const prototype = Object.getPrototypeOf(handle) as files.FileHandle;
@@ -220,6 +285,11 @@ describe('AuditDevice', () => {
         expect(synced, 'folder, a and a/b; then none').to.equal(expected);
         await device.close();
       }
+      synced = 0;
+      const other = deviceTo(() => openAuditFile({ path: join(folder, 'a/b/other.log'), mode: 0o600 }));
+      await other.write(entryOf(1));
+      await other.close();
+      expect(synced, 'without sync').to.equal(0);
     } finally {
       prototype.sync = sync;
     }

@@ -54,11 +54,18 @@ function codeOf(error: Error): number {
   return isStorageError(error) ? exitCode.storage : exitCode.invariant;
 }
 
-/**
- * The system refused a file, for example on a file system that has become read-only. Errors of connections have an address, and those of
- * look-ups of names a host name.
- */
-const isFileError = (error: Error): boolean => 'syscall' in error && !('address' in error) && !('hostname' in error);
+/** The system refuses a file or a folder, and would after a restart too. The error of a port has an address. */
+const isFileError = (error: Error): boolean => 'code' in error && lastingRefusals.has(error.code) && !('address' in error);
+const lastingRefusals: ReadonlySet<unknown> = new Set([
+  'EROFS',
+  'EIO',
+  'EACCES',
+  'EPERM',
+  'ENOENT',
+  'ENOTDIR',
+  'EISDIR',
+  'EEXIST',
+]);
 
 const isStorageError = (error: Error): boolean =>
   error instanceof StorageFailed || error instanceof StorageDamaged || error instanceof LogDamage;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { exitCode, type Logger } from '@transitd/process';
@@ -16,10 +16,17 @@ describe('the opening of a node', () => {
   };
 
   it('ends with the exit code of the storage when the system refuses a file or a folder', async () => {
-    for (const refused of [() => readFile(`${tmpdir()}/transitd-missing`), () => rm(tmpdir(), { force: true })]) {
+    for (const refused of [() => readFile(`${tmpdir()}/transitd-missing`), () => mkdir(tmpdir())]) {
       const { outcome, reasons } = await opened(refused);
       expect(outcome).to.equal(exitCode.storage);
       expect(reasons.join()).to.include(tmpdir());
+    }
+  });
+
+  it('fails as a bug does, so that it is tried again, when the disk is full or too many files are open', async () => {
+    for (const code of ['ENOSPC', 'EMFILE']) {
+      const { outcome } = await opened(() => Promise.reject(Object.assign(new Error(code), { code, syscall: 'write' })));
+      expect(outcome).to.equal(code);
     }
   });
 

@@ -7,19 +7,22 @@ import { dirname } from 'node:path';
  * @throws errors of the file system
  */
 export async function makeDirectory(path: string): Promise<void> {
+  if (await isDirectory(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) await makeDirectory(parent);
   try {
     await mkdir(path, 0o700);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' && dirname(path) !== path) {
-      await makeDirectory(dirname(path));
-      return makeDirectory(path);
-    }
-    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return;
-    throw error;
+    if (!(await isDirectory(path))) throw error; // otherwise somebody else was faster
   }
-  await syncDirectory(dirname(path));
+  await syncDirectory(parent);
 }
+
+const isDirectory = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 
 /** Makes the names in a directory durable. @throws errors of the file system */
 export async function syncDirectory(path: string): Promise<void> {

@@ -26,7 +26,11 @@ describe('makeDirectory', () => {
 
   it('refuses a path through a file, or to one', async () => {
     writeFileSync(join(folder, 'file'), '');
-    expect([await codeFor(join(folder, 'file')), await codeFor(join(folder, 'file/a'))]).to.deep.equal(['EEXIST', 'ENOTDIR']);
+    expect([await codeFor(join(folder, 'file')), await codeFor(join(folder, 'file/a'))]).to.deep.equal(['EEXIST', 'EEXIST']);
+  });
+
+  it('refuses a path below a folder that takes no others', async () => {
+    expect(await codeFor('/proc/transitd/a')).to.equal('ENOENT');
   });
 
   (mountable ? it : it.skip)(`names a read-only file system${mountNote}`, async () => {

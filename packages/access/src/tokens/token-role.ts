@@ -53,7 +53,7 @@ const types: readonly string[] = ['default-service', 'default-batch', 'service',
 export const isTokenRoleType = (text: string): text is TokenRoleType => types.includes(text);
 
 /** Returns a role after a change, or a new role. @throws AccessError `invalid_request` */
-export function changedRole(name: string, present: TokenRole | undefined, change: TokenRoleChange): TokenRole {
+export function changedTokenRole(name: string, present: TokenRole | undefined, change: TokenRoleChange): TokenRole {
   const role: TokenRole = { ...(present ?? newRole(name)), ...given(change) };
   if (!/^(?:|\w[\w-]+\w)$/.test(role.pathSuffix))
     throw invalidRequest('path_suffix must have at least three letters, digits, "_" or "-", and must not begin or end with "-"');

@@ -1,7 +1,7 @@
 import { type Condition, changeRecords, namesBelow, type Store } from '@transitd/storage-fsm';
 import { conflict, invalidRequest } from '../values/errors.ts';
 import { isRoleName } from '../values/names.ts';
-import { changedRole, decodeTokenRole, encodeTokenRole, type TokenRole, type TokenRoleChange } from './token-role.ts';
+import { changedTokenRole, decodeTokenRole, encodeTokenRole, type TokenRole, type TokenRoleChange } from './token-role.ts';
 
 const prefix = 'access/role/';
 const recordBytesMax = 64 * 1024;
@@ -32,7 +32,7 @@ export class TokenRoles {
     if (!isRoleName(name)) throw invalidRequest('a role name must have 1 to 128 letters, digits, "_", ".", "@" or "-"');
     const next = async () => {
       const present = await this.find(name);
-      const value = encodeTokenRole(changedRole(name, present?.role, change));
+      const value = encodeTokenRole(changedTokenRole(name, present?.role, change));
       if (value.length > recordBytesMax) throw invalidRequest(`a role must have at most ${recordBytesMax} bytes`);
       const conditions = [present?.condition ?? { path: prefix + name, revision: 0 }];
       return { conditions, writes: [{ path: prefix + name, value }] };

@@ -42,9 +42,11 @@ export type Properties<S extends FieldSchema> = {
   readonly [Name in keyof S & string as Property<Name, S[Name]>]: Fields<S>['values'][Name];
 };
 
-/** A record of the fields, by property. */
+/** A record of the fields, by property, without those of any kind, which have no default. */
 export type RecordOf<S extends FieldSchema> = {
-  readonly [Name in keyof Properties<S>]-?: NonNullable<Properties<S>[Name]>;
+  readonly [Name in keyof S & string as S[Name] extends Field<'any'> ? never : Property<Name, S[Name]>]: NonNullable<
+    Fields<S>['values'][Name]
+  >;
 };
 
 export const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -123,14 +125,14 @@ export function membersIn<S extends FieldSchema, Kept extends object>(
   return members;
 }
 
-const emptyOfKind = { bool: false, int: 0, string: '', strings: [], texts: {}, duration: 0, lease: 0, any: undefined };
+const emptyOfKind = { bool: false, int: 0, string: '', strings: [], texts: {}, duration: 0, lease: 0 };
 
-/** Returns a new record: each field has the value that is in force without it. One of any kind has none yet. */
+/** Returns a new record: each field has the value that is in force without it. */
 export const newRecord = <S extends FieldSchema>(schema: S): RecordOf<S> =>
   Object.fromEntries(
     keptFields(schema).flatMap(({ name, main, property }) => {
-      const { kind, default: inForce, initial = emptyOfKind[kind] } = schema[main] as Field;
-      return name === main ? [[property, inForce ?? initial]] : [];
+      const { kind, default: inForce, initial } = schema[main] as Field;
+      return name === main && kind !== 'any' ? [[property, inForce ?? initial ?? emptyOfKind[kind]]] : [];
     }),
   ) as RecordOf<S>;
 

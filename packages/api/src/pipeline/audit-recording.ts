@@ -5,6 +5,7 @@ import { type JsonSchema, membersOf } from '@transitd/http';
 import { accessorOf, type Node, type Services } from '@transitd/node';
 import { plainAddress } from '@transitd/process';
 import type { Operation } from '../operation/operation.ts';
+import { isHelp } from './help.ts';
 import type { PipelineOptions, RouteMatch } from './request.ts';
 
 /**
@@ -29,7 +30,7 @@ export function exchangeOf(
     devices,
     auditKey: services.auditKey,
     mount: () => auditedMount(services, canonical),
-    verb,
+    verb: isHelp(operation) ? 'HELP' : verb,
     path: canonical,
     address,
     port: isDirect ? remotePort : undefined,

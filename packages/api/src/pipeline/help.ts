@@ -8,17 +8,20 @@ export const asksForHelp = (
 ): boolean =>
   verb === 'GET' && (path.query.get('help') ?? '') !== '' && Object.values(operations).every(({ access }) => access === 'token');
 
+const helpName = 'help';
+export const isHelp = ({ name }: Pick<Operation, 'name'>): boolean => name === helpName;
+
 /** Describes the operations of a path. It needs the right to read the path: a mount that the caller may not use must not show. */
 export const helpOn = ({ operations }: Route): GuardedOperation => ({
-  name: 'help',
+  name: helpName,
   access: 'token',
   run: () => plainReply({ help: Object.entries(operations).map(helpOf).join('\n') }),
 });
 
 function helpOf([verb, { about, takes, byType = {} }]: [string, Operation]): string {
-  const described = about === undefined ? Object.values(byType) : [{ about, takes }];
-  const lines = described.flatMap((each) => [
-    `${verb}: ${each.about}`,
+  const described = about === undefined ? Object.entries(byType) : [['', { about, takes }] as const];
+  const lines = described.flatMap(([type, each]) => [
+    `${verb}${type === '' ? '' : ` (${type})`}: ${each.about}`,
     ...Object.entries(each.takes ?? {}).map(([name, field]) => `    ${name}: ${field.about}`),
   ]);
   return lines.map((line) => `${line}\n`).join('');

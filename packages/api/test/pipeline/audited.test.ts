@@ -58,6 +58,17 @@ describe('the audit of requests', () => {
     expect(devices.lines).to.have.length(2);
   });
 
+  it('tells a question what a path is for from a read of it', async () => {
+    await start();
+    for (const [query, operation] of [
+      ['', 'read'],
+      ['?help=1', 'help'],
+    ] as const) {
+      await ask(`GET transit/keys/k${query}`);
+      expect(devices.pair.asked.request).to.include({ operation, path: 'transit/keys/k' });
+    }
+  });
+
   it('names the mount as its list does; sys/ and auth/token/ have no accessor', async () => {
     await start();
     await ask('POST sys/auth/people', { body: { type: 'userpass' } });

@@ -15,7 +15,8 @@ describe('the parameter help', () => {
     ['transit/keys', ['LIST: ']],
     ['sys/mounts', ['GET: ']],
     ['sys/tools/random', ['POST: ', '    bytes: ']],
-    ['auth/up/users/missing', ['POST: ', '    password: ']],
+    ['auth/up/users/missing', ['POST (userpass): ', '    password: ']],
+    ['auth/up/role/missing', ['POST (approle): ', 'POST (jwt): ', '    user_claim: ']],
   ] as const)
     it(`returns what ${path} is for, and does nothing`, async () => {
       const { status, body } = await at.ask(`GET ${path}?help=1`);

@@ -12,7 +12,7 @@ import {
   sameEpoch,
 } from './replication-state.ts';
 import {
-  none,
+  noEffect,
   type ReplicatedRecord,
   type ReplicatedWrite,
   type ReplicationPlace,
@@ -67,7 +67,7 @@ function effectOf(step: ReplicationStep, place: ReplicationPlace): StepEffect | 
   }
 }
 
-const changed = (state: ReplicationState): StepEffect => ({ ...none, state });
+const changed = (state: ReplicationState): StepEffect => ({ ...noEffect, state });
 
 function establish({ set, id, local, fenceMs }: ReplicationStep & { kind: 'establish' }, { state, index }: ReplicationPlace) {
   if (state !== undefined && state.role !== 'disabled') return 'conflict';
@@ -109,7 +109,7 @@ function follow(
   const fits = writes.every(({ path, revision }) => revision > from.index && revision <= to && !isLocal(state, path));
   if (!fits || !areUnchanged(local, state, place)) return 'conflict';
   return {
-    ...none,
+    ...noEffect,
     byPath: [...writes, ...localWrites(local, state, place)],
     valuesWritten: { added: valuesWritten + local.length, atLeast: 0 },
     state: { ...state, index: to },
@@ -131,8 +131,8 @@ function stage(
   if (state.role !== 'secondary' || records.some(({ path }) => isLocal(state, path))) return 'conflict';
   const attempt = attemptOf(spaces, id);
   if (attempt === undefined || spaces.live === id) return 'conflict';
-  if (chunk !== attempt.chunks) return chunk < attempt.chunks ? none : 'conflict';
-  return { ...none, ...staged(spaces, attempt, records, recordDigest) };
+  if (chunk !== attempt.chunks) return chunk < attempt.chunks ? noEffect : 'conflict';
+  return { ...noEffect, ...staged(spaces, attempt, records, recordDigest) };
 }
 
 function swap(
@@ -148,7 +148,7 @@ function swap(
   if ((attempt.localWriteAt ?? 0) > localReadAt || !areUnchanged(local, state, place)) return 'conflict';
   const { restoredAt: _, ...own } = state;
   return {
-    ...none,
+    ...noEffect,
     byPath: localWrites(local, state, place),
     valuesWritten: { added: local.length, atLeast: valuesWritten + local.length },
     state: {
@@ -168,7 +168,7 @@ function restore(
   const { spaces, index, revisionOf } = place;
   const attempt = stagedAttempt(spaces, step);
   const current = state.epochs.at(-1);
-  if (spaces.live === step.attempt) return none; // proposed again
+  if (spaces.live === step.attempt) return noEffect; // proposed again
   if (state.role !== 'primary' || current === undefined || !sameEpoch(current, from)) return 'conflict';
   if (attempt === undefined) return 'conflict';
   if (!conditions.every(({ path, revision }) => revisionOf(path) === revision)) return 'conflict';
@@ -177,7 +177,7 @@ function restore(
   const restoredAt = index + state.offset;
   const encrypted = writes.length + local.length;
   return {
-    ...none,
+    ...noEffect,
     byPath: [...writes.map((write) => ({ ...write, revision: restoredAt })), ...localWrites(local, state, place)],
     valuesWritten: { added: encrypted, atLeast: valuesWritten + encrypted },
     state: { ...state, restoredAt },

@@ -125,7 +125,7 @@ export interface StepEffect {
   readonly valuesWritten: { readonly added: number; readonly atLeast: number };
 }
 
-export const none: StepEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
+export const noEffect: StepEffect = { writes: [], byPath: [], valuesWritten: { added: 0, atLeast: 0 } };
 
 /** The state to which a step is applied, and the log index of its entry. */
 export interface ReplicationPlace {

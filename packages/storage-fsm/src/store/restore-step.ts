@@ -1,5 +1,5 @@
 import { recordDigest } from './digest.ts';
-import { none, type StepEffect } from './replication-step.ts';
+import { noEffect, type StepEffect } from './replication-step.ts';
 import { attemptOf, isUnreachable, type Spaces, staged, stagedAttempt, withLive } from './spaces.ts';
 
 /** A record of the snapshot that is being restored. Readers see it as `path` once the restore is live. */
@@ -43,14 +43,14 @@ export const restoredDigest = ({ path, value }: RestoredRecord): bigint => recor
 export function applyRestoreStep(step: RestoreStep, spaces: Spaces): StepEffect | 'conflict' {
   switch (step.kind) {
     case 'stage':
-      return spaces.live === step.attempt ? none : stage(step, spaces);
+      return spaces.live === step.attempt ? noEffect : stage(step, spaces);
     case 'swap':
-      return spaces.live === step.attempt ? none : swap(step, spaces);
+      return spaces.live === step.attempt ? noEffect : swap(step, spaces);
     case 'abandon':
-      return spaces.attempt?.id === step.attempt ? { ...none, spaces: { ...spaces, attempt: undefined } } : none;
+      return spaces.attempt?.id === step.attempt ? { ...noEffect, spaces: { ...spaces, attempt: undefined } } : noEffect;
     case 'sweep':
       return {
-        ...none,
+        ...noEffect,
         writes: step.names.filter((name) => isUnreachable(spaces, name)).map((name) => ({ name, value: null })),
       };
   }
@@ -59,14 +59,14 @@ export function applyRestoreStep(step: RestoreStep, spaces: Spaces): StepEffect 
 function stage({ attempt: id, chunk, records }: RestoreStep & { kind: 'stage' }, spaces: Spaces): StepEffect | 'conflict' {
   const attempt = attemptOf(spaces, id);
   if (attempt === undefined) return 'conflict';
-  if (chunk < attempt.chunks) return none;
+  if (chunk < attempt.chunks) return noEffect;
   if (chunk > attempt.chunks) return 'conflict';
-  return { ...none, ...staged(spaces, attempt, records, restoredDigest) };
+  return { ...noEffect, ...staged(spaces, attempt, records, restoredDigest) };
 }
 
 function swap(step: RestoreStep & { kind: 'swap' }, spaces: Spaces): StepEffect | 'conflict' {
   const attempt = stagedAttempt(spaces, step);
   if (attempt === undefined) return 'conflict';
   const valuesWritten = { added: 0, atLeast: step.valuesWritten };
-  return { ...none, spaces: withLive(spaces, attempt, step.keep), valuesWritten };
+  return { ...noEffect, spaces: withLive(spaces, attempt, step.keep), valuesWritten };
 }

@@ -263,6 +263,6 @@ async function proofIn(
   const proofs = [signature, hmac, cmac].filter((one) => one !== undefined);
   const [proof] = proofs;
   if (proof === undefined || proofs.length > 1) throw new StartError('use exactly one of --signature, --hmac and --cmac');
-  const text = (await textFrom(proof, sources)).trim();
-  return signature !== undefined ? { signature: text } : hmac !== undefined ? { hmac: text } : { cmac: text };
+  const given = (await textFrom(proof, sources)).trim();
+  return signature !== undefined ? { signature: given } : hmac !== undefined ? { hmac: given } : { cmac: given };
 }
