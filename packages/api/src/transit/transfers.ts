@@ -64,7 +64,10 @@ const importKey = keyOperation(
 
 const importedVersion = {
   ...material,
-  version: int('Existing version whose private key is imported; if omitted, a new version is created', { min: 0 }),
+  version: int('Existing version whose private key is imported; if omitted, a new version is created', {
+    min: 0,
+    dropsEmpty: true,
+  }),
 } as const;
 
 const importVersion = keyOperation(
@@ -75,11 +78,8 @@ const importVersion = keyOperation(
     takes: { name: keyName, ...importedVersion },
     answers: written,
   },
-  async ({ transfers }, { values, body }) => {
-    // The specification calls an empty version none, where an empty integer is otherwise 0.
-    const version = body['version'] === '' ? undefined : values.version;
-    return writtenReply(await transfers.importVersion(values.name, propertiesIn(importedVersion, { ...values, version })));
-  },
+  async ({ transfers }, { values }) =>
+    writtenReply(await transfers.importVersion(values.name, propertiesIn(importedVersion, values))),
 );
 
 const wrappingKey = keyOperation(

@@ -23,7 +23,7 @@ export interface FieldDetail {
   readonly long?: true;
   /** The parser removes white space around the text: a credential that was read from a file often ends with a line break. */
   readonly trimmed?: true;
-  /** The parser drops empty texts of a list, which clients send for an empty list. */
+  /** The parser drops empty texts of a list, which clients send for an empty list. An integer's empty text is no value instead of 0. */
   readonly dropsEmpty?: true;
   /**
    * The list limits what is allowed, and an empty one limits nothing. The parser drops empty texts, but refuses a list of nothing else: it

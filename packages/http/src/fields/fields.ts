@@ -124,7 +124,7 @@ export function converted(name: string, field: Field | undefined, value: JsonVal
     case 'bool':
       return toBool(name, value);
     case 'int':
-      return toInt(name, value);
+      return value === '' && field?.dropsEmpty === true ? undefined : toInt(name, value);
     case 'string':
       if (typeof value === 'string' && field?.long !== true) checkTextLength(name, value);
       return field?.trimmed === true ? toText(name, value).trim() : toText(name, value);

@@ -293,6 +293,11 @@ describe('fields', () => {
     ]);
   });
 
+  it('takes an empty text as no number only where the field says so, and as 0 elsewhere', () => {
+    const read = (field: ReturnType<typeof int>) => fields({ a: field }, { a: '' }).values.a;
+    expect([read(int('a')), read(int('a', { dropsEmpty: true }))]).to.deep.equal([0, undefined]);
+  });
+
   it('does not warn if every member had an effect', () => {
     expect(fields({ a: declared.int }, { a: null }).warnings).to.deep.equal([]);
   });
