@@ -68,8 +68,16 @@ export class ConsoleBrowser {
 /** Signs in with a token, and waits for the page behind it. */
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByLabel('Token', { exact: true }).and(page.locator('input[name=token]')).fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation').waitFor();
+  await untilSignedIn(page, () => page.getByRole('button', { name: 'Sign in' }).click());
+}
+
+/** Calls `submit` until the page behind the form shows: while no node is active, a login is refused, and the form says so. */
+export async function untilSignedIn(page: Page, submit: () => Promise<void>): Promise<void> {
+  const [inside, failure] = [page.getByRole('navigation'), page.getByRole('alert').getByText('Signing in failed')];
+  do {
+    await submit();
+    await inside.or(failure).first().waitFor();
+  } while (!(await inside.isVisible()));
 }
 
 interface Violation {

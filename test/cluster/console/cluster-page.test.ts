@@ -3,7 +3,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Page, Request } from 'playwright-core';
-import { ConsoleBrowser, expectAccessible, keepScreenshot, makesScreenshots, phone, signIn } from '../../console/browser.ts';
+import {
+  ConsoleBrowser,
+  expectAccessible,
+  keepScreenshot,
+  makesScreenshots,
+  phone,
+  signIn,
+  untilSignedIn,
+} from '../../console/browser.ts';
 import { LiveCluster } from '../harness/live-cluster.ts';
 import type { LiveNode } from '../harness/live-node.ts';
 import { scenarioMs } from '../harness/scenario.ts';
@@ -111,7 +119,7 @@ describe('the console', function () {
       await page.keyboard.press('Tab');
       await page.keyboard.type(text);
     }
-    await page.keyboard.press('Enter');
+    await untilSignedIn(page, () => page.keyboard.press('Enter'));
     await expectHealthy(page);
     const token = tokens.at(-1) ?? '';
     expect(await isValid(token)).to.equal(true);
