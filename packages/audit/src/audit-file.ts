@@ -36,18 +36,26 @@ export interface Appendable {
 const newline = 0x0a;
 const pieceBytes = 65_536;
 
+interface AuditFileOptions {
+  readonly path: string;
+  readonly mode: number;
+  /** Whether the lines will be synced, so that the name of a new file must be durable; false when absent. */
+  readonly sync?: boolean;
+}
+
 /**
  * Opens a file for appending; creates it and its folders if they are missing (folders with mode 0700).
  * @throws Error of the file system; Error when the path is not a regular file
  */
-export async function openAuditFile({ path, mode }: { readonly path: string; readonly mode: number }): Promise<Appendable> {
+export async function openAuditFile({ path, mode, sync = false }: AuditFileOptions): Promise<Appendable> {
   await makeDirectory(dirname(path));
   const file = await open(path, 'a+', mode);
   try {
     const status = await file.stat();
     if (!status.isFile()) throw new Error('it is not a regular file');
     if ((status.mode & 0o777) !== mode) await file.chmod(mode);
-    let isNameSynced = status.size > 0;
+    // The file may be new: without this, a power failure could lose its name, and every synced line with it.
+    if (sync && status.size === 0) await syncDirectory(dirname(path));
     const size = { checked: status.size, expected: status.size };
     const fate = async (): Promise<Fate> => {
       const { checked, expected } = size;
@@ -68,12 +76,7 @@ export async function openAuditFile({ path, mode }: { readonly path: string; rea
         size.expected += bytesWritten;
         return bytesWritten;
       },
-      sync: async () => {
-        await file.datasync();
-        // The file may be new: without this, a power failure could lose its name, and every synced line with it.
-        if (!isNameSynced) await syncDirectory(dirname(path));
-        isNameSynced = true;
-      },
+      sync: () => file.datasync(),
       rewriteEnd: (end) => rewriteEnd({ file, path }, end),
       close: () => file.close(),
     };

@@ -271,16 +271,19 @@ describe('AuditDevice', () => {
     const prototype = Object.getPrototypeOf(handle) as files.FileHandle;
     await handle.close();
     const { sync } = prototype;
-    let synced = 0;
+    let [synced, failing] = [0, false];
     prototype.sync = async function (this: files.FileHandle) {
-      if ((await this.stat()).isDirectory()) synced += 1;
+      if ((await this.stat()).isDirectory()) {
+        if (failing) throw new Error('the disk failed');
+        synced += 1;
+      }
       await sync.call(this);
     };
     try {
       const path = join(folder, 'a/b/audit.log');
       for (const expected of [3, 0]) {
         synced = 0;
-        const device = deviceTo(() => openAuditFile({ path, mode: 0o600 }), { sync: true });
+        const device = deviceTo(() => openAuditFile({ path, mode: 0o600, sync: true }), { sync: true });
         await device.write(entryOf(1));
         expect(synced, 'folder, a and a/b; then none').to.equal(expected);
         await device.close();
@@ -290,6 +293,14 @@ describe('AuditDevice', () => {
       await other.write(entryOf(1));
       await other.close();
       expect(synced, 'without sync').to.equal(0);
+      const third = join(folder, 'a/b/third.log');
+      const again = deviceTo(() => openAuditFile({ path: third, mode: 0o600, sync: true }), { sync: true });
+      failing = true;
+      expect(await again.write(entryOf(1)).catch((error: Error) => error.message)).to.equal('the disk failed');
+      failing = false;
+      await again.write(entryOf(2));
+      await again.close();
+      expect(synced, 'after a failure').to.equal(1);
     } finally {
       prototype.sync = sync;
     }
