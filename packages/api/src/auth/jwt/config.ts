@@ -47,7 +47,7 @@ export const configFields = {
 } as const satisfies FieldSchema;
 
 /** The configuration of an auth method. Exactly one source of keys is set. */
-export interface JwtConfig extends Omit<RecordOf<typeof configFields>, 'keys' | 'jwks' | 'provider'> {
+export interface JwtConfig extends RecordOf<typeof configFields> {
   readonly keys: readonly string[];
   readonly jwks: string;
   readonly provider: '' | 'kubernetes';

@@ -36,9 +36,7 @@ export const ownFields = {
 /** Required claims, each with its allowed values. */
 export type BoundClaims = Readonly<Record<string, readonly (string | number | boolean)[]>>;
 
-type OwnFields = Omit<RecordOf<typeof ownFields>, 'boundClaims' | 'boundClaimsType' | 'groupPolicies'>;
-
-export interface JwtRole extends OwnFields {
+export interface JwtRole extends RecordOf<typeof ownFields> {
   readonly boundClaims: BoundClaims;
   readonly boundClaimsType: 'string' | 'glob';
   /** Policies by group. */

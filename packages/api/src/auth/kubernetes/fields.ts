@@ -27,7 +27,7 @@ export const configFields = {
   use_annotations_as_alias_metadata: unsupportedField('bool', 'there are no identity entities, so nobody would read them'),
 } as const satisfies FieldSchema;
 
-export interface KubernetesConfig extends Omit<RecordOf<typeof configFields>, 'pemKeys'> {
+export interface KubernetesConfig extends RecordOf<typeof configFields> {
   readonly pemKeys: readonly string[];
 }
 
