@@ -1,7 +1,7 @@
 // Keys in a PKCS#11 token on a live node, over HTTP, with SoftHSM: registration, use, removal.
 import { execFileSync } from 'node:child_process';
 import { constants, createPublicKey, randomBytes, verify } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { needsToken, softhsmLibrary, TokenFolder } from '../../packages/pkcs11/test/softhsm.ts';
@@ -179,21 +179,44 @@ describe('managed keys on a live node', function () {
     await register('absent', { allow_generate_key: false });
     await register('elsewhere', { token_label: 'nowhere' });
     await register('unloadable', { library: 'missing' });
-    for (const [name, text] of [
-      ['pin', 'managed key pin: the token refused the PIN; it is not tried again'],
-      ['absent', 'managed key absent: the key is not in the token'],
-      ['elsewhere', 'managed key elsewhere: the library shows no such token'],
-      ['unloadable', 'managed key unloadable: the PKCS#11 library /nowhere/lib.so cannot be loaded'],
-      ['unknown', 'managed key unknown not found'],
-    ]) {
+    for (const [name, status, text] of [
+      ['pin', 400, 'managed key pin: the token refused the PIN; it is not tried again'],
+      ['absent', 400, 'managed key absent: the key is not in the token'],
+      ['elsewhere', 503, 'managed key elsewhere: the library shows no such token'],
+      ['unloadable', 400, 'managed key unloadable: the PKCS#11 library cannot be loaded'],
+      ['unknown', 400, 'managed key unknown not found'],
+    ] as const) {
       const answer = await call('POST', `transit/keys/of-${name}`, { type: 'managed_key', managed_key_name: name });
-      expect(errorOf(answer), name).to.deep.equal([400, text]);
+      expect(errorOf(answer), name).to.deep.equal([status, text]);
       expect((await call('GET', `transit/keys/of-${name}`)).status).to.equal(404);
     }
     expect(errorOf(await register('evil', { library: softhsmLibrary }))).to.deep.equal([
       400,
       `no PKCS#11 library is configured under the name ${softhsmLibrary}`,
     ]);
+  });
+
+  it('are unavailable while their token is away, whatever the library says about it', async () => {
+    await register('pulled');
+    await call('POST', 'transit/keys/pulled', { type: 'managed_key', managed_key_name: 'pulled' });
+    const [present, away] = ['tokens', 'away'].map((name) => join(tokens.path, name)) as [string, string];
+    renameSync(present, away);
+    try {
+      // After a few failures the library is initialized again, which fails too.
+      for (let time = 0; time < 6; time++) {
+        for (const body of [{ input }, { batch_input: [{ input }] }]) {
+          const answer = await call('POST', 'transit/sign/pulled', body);
+          expect(answer.status, answer.text).to.equal(503);
+          expect(answer.text).to.include('managed key pulled: ').and.not.include('libsofthsm');
+        }
+      }
+    } finally {
+      renameSync(away, present);
+    }
+    let status: number;
+    do ({ status } = await call('POST', 'transit/sign/pulled', { input }));
+    while (status === 503);
+    expect(status).to.equal(200);
   });
 
   it('are used only by mounts that allow them', async () => {

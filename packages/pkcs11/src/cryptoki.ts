@@ -47,18 +47,18 @@ export function loadLibrary(path: string): Binding {
   try {
     cryptoki.load(path);
   } catch (error) {
-    throw new Pkcs11Failure('library_unusable', `the PKCS#11 library ${path} cannot be loaded`, { cause: error });
+    throw new Pkcs11Failure('library_unusable', 'the PKCS#11 library cannot be loaded', { cause: error });
   }
   return { cryptoki, constants };
 }
 
-/** Initializes a library. @throws Pkcs11Failure `library_unusable` */
-export function initialize({ cryptoki, constants }: Binding, path: string): void {
+/** Initializes a library. @throws Pkcs11Failure `token_failed`: some libraries do not start while their token is away */
+export function initialize({ cryptoki, constants }: Binding): void {
   try {
     cryptoki.C_Initialize({ flags: constants.CKF_OS_LOCKING_OK });
   } catch (error) {
     if (returnValue(error) !== 'CKR_CRYPTOKI_ALREADY_INITIALIZED') {
-      throw new Pkcs11Failure('library_unusable', `the PKCS#11 library ${path} does not start: ${safeReason(error)}`);
+      throw new Pkcs11Failure('token_failed', `the PKCS#11 library does not start: ${safeReason(error)}`);
     }
   }
 }

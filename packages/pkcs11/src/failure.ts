@@ -1,7 +1,7 @@
 /**
  * Reasons why a key in a token cannot be used.
  * - `binding_missing`: the package pkcs11js is missing or was not built
- * - `library_unusable`: the PKCS#11 library cannot be loaded or does not start
+ * - `library_unusable`: the PKCS#11 library cannot be loaded, or is not configured
  * - `token_not_found`, `key_not_found`: nothing matches; `ambiguous`: more than one token or key matches
  * - `pin_refused`: the token refused the PIN; it is not tried again
  * - `key_unsuitable`: the key has another type, or its public half is missing
@@ -27,7 +27,7 @@ export type Pkcs11FailureCode =
   | 'token_failed'
   | 'token_not_found';
 
-/** An error of this package. Its message contains no PIN, no input and no key material. */
+/** An error of this package. Its message contains no PIN, no input, no key material and no path, because callers of the API see it. */
 export class Pkcs11Failure extends Error {
   override readonly name = 'Pkcs11Failure';
   readonly code: Pkcs11FailureCode;

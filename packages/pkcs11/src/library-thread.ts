@@ -22,7 +22,7 @@ let finalized = false;
 function library() {
   binding ??= loadLibrary(path);
   if (sessions === undefined) {
-    initialize(binding, path);
+    initialize(binding);
     sessions = new Sessions(binding, refusedPins);
   }
   return { binding, sessions };

@@ -132,6 +132,8 @@ describe('a JWT login', () => {
     { role: { boundClaims: { ok: [true] } }, claims: { ok: 'true' }, passes: false },
     { role: { boundClaims: { ok: [true] } }, claims: { ok: true }, passes: true },
     { role: { boundClaims: { '/a/b': ['x'] } }, claims: { a: { b: 'x' } }, passes: true },
+    { role: { boundClaims: { '/a/1': ['y'] } }, claims: { a: ['x', 'y'] }, passes: true },
+    { role: { boundClaims: { '/a/length': [2] } }, claims: { a: ['x', 'y'] }, passes: false },
     { role: { boundClaims: { a: ['1'], b: ['2'] } }, claims: { a: '1' }, passes: false },
     { role: { boundClaims: { constructor: ['x'] } }, claims: {}, passes: false },
     { role: { subject: 'job-7' }, claims: {}, passes: true },

@@ -133,7 +133,10 @@ function tokenKey({ library, slot, tokenLabel, pin, keyLabel, keyId, mechanism }
   };
 }
 
-/** The error code for each failure of a token. A failure that only an operator can correct is a refusal, because a retry is useless. */
+/**
+ * The error code for each failure of a token. A failure that only an operator can correct is a refusal, because a retry is useless. A token
+ * that the library does not show may come back.
+ */
 const codes: Readonly<Record<Pkcs11FailureCode, TransitErrorCode>> = {
   ambiguous: 'invalid_request',
   binding_missing: 'invalid_request',
@@ -147,7 +150,7 @@ const codes: Readonly<Record<Pkcs11FailureCode, TransitErrorCode>> = {
   pin_refused: 'invalid_request',
   timeout: 'managed_key_unavailable',
   token_failed: 'managed_key_unavailable',
-  token_not_found: 'invalid_request',
+  token_not_found: 'managed_key_unavailable',
 };
 
 /** Turns failures of a token into errors for callers. @throws TransitError */

@@ -162,9 +162,13 @@ function* checkClaims(role: JwtRole, claims: JWTPayload): Steps<void> {
 /** Returns the tolerated clock skew in seconds. */
 const leewayOf = ({ leewayS }: JwtRole): number => (leewayS === 0 ? leewaySDefault : Math.max(leewayS, 0));
 
+const isMember = Object.prototype.propertyIsEnumerable;
 const claimNamed = (claims: JWTPayload, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);
 
-/** Returns a claim by its name. A name that begins with a slash is a JSON Pointer (RFC 6901). */
+/**
+ * Returns a claim by its name. A name that begins with a slash is a JSON Pointer (RFC 6901). Only enumerable members count: the length
+ * of a list is no claim.
+ */
 function claimAt(claims: JWTPayload, name: string): unknown {
   if (!name.startsWith('/')) return claimNamed(claims, name);
   const steps = name
@@ -173,7 +177,7 @@ function claimAt(claims: JWTPayload, name: string): unknown {
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
   let place: unknown = claims;
   for (const step of steps)
-    place = typeof place === 'object' && place !== null && Object.hasOwn(place, step) ? Reflect.get(place, step) : undefined;
+    place = typeof place === 'object' && place !== null && isMember.call(place, step) ? Reflect.get(place, step) : undefined;
   return place;
 }
 
