@@ -197,8 +197,8 @@ function checkPrivateParts(der: Uint8Array, bits: number): RsaNumbers {
 
 /** @throws TransitError `invalid_request` */
 function checkPublicParts(modulus: Uint8Array, exponent: Uint8Array, bits: number): void {
-  const isOfSize = modulus.length === bits / 8 && (modulus[0] ?? 0) >= 0x80;
-  if (!isOfSize) throw notImported(`invalid key size: expected ${bits / 8} bytes, got ${modulus.length} bytes`);
+  if (modulus.length !== bits / 8) throw notImported(`invalid key size: expected ${bits / 8} bytes, got ${modulus.length} bytes`);
+  if ((modulus[0] ?? 0) < 0x80) throw notImported(`invalid key size: the modulus has fewer than ${bits} bits`);
   const e = exponent.length > 4 ? Number.POSITIVE_INFINITY : Number.parseInt(`0${Buffer.from(exponent).toString('hex')}`, 16);
   if (e < 3 || e >= exponentMax || e % 2 === 0) throw notImported('the public exponent is even or out of range');
   if (((modulus.at(-1) ?? 0) & 1) === 0) throw notImported('the modulus is even');

@@ -132,7 +132,7 @@ const privates: readonly (readonly [string, Type, Buffer, string])[] = [
     'a modulus of 2,047 bits',
     'rsa-2048',
     rsaWith({ 1: Buffer.concat([bytes(1, 0x7f), n.subarray(1)]) }),
-    `${prefix}invalid key size: expected 256 bytes, got 256 bytes`,
+    `${prefix}invalid key size: the modulus has fewer than 2048 bits`,
   ],
   ['an even modulus', 'rsa-2048', rsaWith({ 1: even }), `${prefix}the modulus is even`],
   ['the exponent 1', 'rsa-2048', rsaWith({ 2: bytes(1, 1) }), exponent],
