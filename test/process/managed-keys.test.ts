@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { needsToken, softhsmLibrary, TokenFolder } from '../../packages/pkcs11/test/softhsm.ts';
+import { until } from '../cluster/harness/until.ts';
 import { type Answer, base64, type LiveServer, processMs, Workbench } from './live-server.ts';
 
 const pin = 'pin-that-nobody-sees';
@@ -213,10 +214,11 @@ describe('managed keys on a live node', function () {
     } finally {
       renameSync(away, present);
     }
-    let status: number;
-    do ({ status } = await call('POST', 'transit/sign/pulled', { input }));
-    while (status === 503);
-    expect(status).to.equal(200);
+    const answer = await until('the token is used again', async () => {
+      const one = await call('POST', 'transit/sign/pulled', { input });
+      return one.status !== 503 && one;
+    });
+    expect(answer.status).to.equal(200);
   });
 
   it('are used only by mounts that allow them', async () => {

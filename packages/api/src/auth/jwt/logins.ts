@@ -162,23 +162,20 @@ function* checkClaims(role: JwtRole, claims: JWTPayload): Steps<void> {
 /** Returns the tolerated clock skew in seconds. */
 const leewayOf = ({ leewayS }: JwtRole): number => (leewayS === 0 ? leewaySDefault : Math.max(leewayS, 0));
 
-const isMember = Object.prototype.propertyIsEnumerable;
-const claimNamed = (claims: JWTPayload, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);
+const isEnumerable = Object.prototype.propertyIsEnumerable;
 
-/**
- * Returns a claim by its name. A name that begins with a slash is a JSON Pointer (RFC 6901). Only enumerable members count: the length
- * of a list is no claim.
- */
+/** Returns a member of an object or a list; undefined for what JSON does not name, such as the length of a list. */
+const memberNamed = (place: unknown, name: string): unknown =>
+  typeof place === 'object' && place !== null && isEnumerable.call(place, name) ? Reflect.get(place, name) : undefined;
+
+/** Returns a claim by its name. A name that begins with a slash is a JSON Pointer (RFC 6901). */
 function claimAt(claims: JWTPayload, name: string): unknown {
-  if (!name.startsWith('/')) return claimNamed(claims, name);
+  if (!name.startsWith('/')) return memberNamed(claims, name);
   const steps = name
     .slice(1)
     .split('/')
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-  let place: unknown = claims;
-  for (const step of steps)
-    place = typeof place === 'object' && place !== null && isMember.call(place, step) ? Reflect.get(place, step) : undefined;
-  return place;
+  return steps.reduce<unknown>(memberNamed, claims);
 }
 
 /**
@@ -197,7 +194,7 @@ function* hasBoundValue(claim: unknown, values: readonly (string | number | bool
 }
 
 function userOf({ userClaim, userClaimJsonPointer }: JwtRole, claims: JWTPayload): string {
-  const user = (userClaimJsonPointer ? claimAt : claimNamed)(claims, userClaim);
+  const user = (userClaimJsonPointer ? claimAt : memberNamed)(claims, userClaim);
   if (typeof user !== 'string' || user === '' || user.length > userCharsMax)
     throw claimRefused(`its claim ${JSON.stringify(userClaim)} does not name a user`, 'user_claim', user);
   return user;
