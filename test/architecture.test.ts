@@ -16,7 +16,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'event-loop': [],
   'storage-fsm': ['raft-core'],
   'storage-etcd': ['process', 'raft-core', 'storage-fsm'],
-  replication: ['raft-core', 'storage-fsm'],
   barrier: ['process', 'event-loop', 'storage-fsm'],
   'transit-engine': ['process', 'event-loop', 'storage-fsm'],
   access: ['process', 'event-loop', 'storage-fsm'],
@@ -25,20 +24,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   configuration: ['process', 'raft-core', 'barrier', 'access'],
   seals: ['http', 'process', 'configuration', 'barrier', 'pkcs11'],
   http: ['event-loop', 'process', 'storage-fsm'],
-  cluster: [
-    ...[
-      'event-loop',
-      'http',
-      'process',
-      'configuration',
-      'raft-core',
-      'storage-fsm',
-      'replication',
-      'barrier',
-      'access',
-      'health',
-    ],
-  ],
+  cluster: [...['event-loop', 'http', 'process', 'configuration', 'raft-core', 'storage-fsm', 'barrier', 'access', 'health']],
+  replication: ['cluster', 'http', 'process', 'event-loop', 'raft-core', 'storage-fsm', 'barrier', 'transit-engine'],
   audit: ['event-loop', 'http', 'process', 'configuration', 'storage-fsm', 'access'],
   'snapshot-archive': ['storage-fsm'],
   node: [
@@ -63,7 +50,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'seals', 'storage-fsm', 'access'],
   server: [
     ...['api', 'cli', 'node', 'audit', 'http', 'process', 'configuration', 'console'],
-    ...['event-loop', 'raft-core', 'storage-fsm', 'barrier', 'access'],
+    ...['event-loop', 'raft-core', 'storage-fsm', 'replication', 'barrier', 'access'],
   ],
 };
 
@@ -152,8 +139,10 @@ describe('architecture', () => {
     const network = /^(node:(http|https|http2|net|tls)|router|undici|ws)$/;
     const networked = new Set(['configuration', 'storage-etcd', 'seals', 'http', 'cluster', 'node', 'api', 'cli', 'server']);
     const nodeHttp = join(packagesFolder, 'process/src/node-http.ts'); // for the others
+    const port = join(packagesFolder, 'replication/src/port/');
     const wrong = imports.filter(
-      ({ file, from, specifier }) => !networked.has(from) && network.test(specifier) && file !== nodeHttp,
+      ({ file, from, specifier }) =>
+        !networked.has(from) && network.test(specifier) && file !== nodeHttp && !file.startsWith(port),
     );
     expect(wrong.map(where)).to.deep.equal([]);
     const others = packages.filter((name) => name !== 'process' && !networked.has(name));

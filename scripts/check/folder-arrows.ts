@@ -57,9 +57,8 @@ export const folderArrows: FolderArrows = {
     standbys: ['membership', 'ports', 'transport'],
     maintenance: ['membership', 'ports', 'refusals', 'standbys', 'transport'],
     join: ['maintenance', 'membership', 'ports', 'refusals'],
-    replication: ['membership', 'refusals', 'transport'],
     registered: ['membership', 'ports', 'standbys'],
-    '.': ['join', 'maintenance', 'membership', 'ports', 'registered', 'replication', 'standbys', 'transport'],
+    '.': ['join', 'maintenance', 'membership', 'ports', 'registered', 'standbys', 'transport'],
   },
   configuration: {
     '.': [],
@@ -97,7 +96,6 @@ export const folderArrows: FolderArrows = {
     snapshots: [],
     storage: ['clock'],
     join: ['storage'],
-    replication: [],
     reports: [],
     usage: ['mounts'],
     etcd: ['clock', 'snapshots'],
@@ -106,7 +104,7 @@ export const folderArrows: FolderArrows = {
     'threads/shared': [],
     'threads/replica': ['threads/coherence', 'threads/shared'],
     '.': [
-      ...['clock', 'etcd', 'join', 'migration', 'mounts', 'providers', 'replication', 'reports', 'snapshots', 'storage'],
+      ...['clock', 'etcd', 'join', 'migration', 'mounts', 'providers', 'reports', 'snapshots', 'storage'],
       ...['threads/replica', 'threads/shared', 'usage'],
     ],
   },
@@ -190,6 +188,8 @@ export const folderArrows: FolderArrows = {
     roles: ['.', 'registry'],
     stream: [],
     sessions: ['roles', 'stream'],
+    port: ['.', 'registry', 'roles', 'sessions', 'stream'],
+    node: ['.', 'port', 'registry', 'roles', 'sessions', 'stream'],
   },
   server: {
     gateways: [],

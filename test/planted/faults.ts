@@ -88,9 +88,9 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a secondary answers heartbeats without a leader lease',
-    file: 'packages/node/src/replication/secondary-side.ts',
+    file: 'packages/replication/src/node/secondary-side.ts',
     find: '!this.isPromoting && this.#options.storage.holdsLease()',
     replace: '!this.isPromoting',
-    tests: ['packages/node/test/replication/received-state.test.ts'],
+    tests: ['packages/replication/test/node/received-state.test.ts'],
   },
 ];

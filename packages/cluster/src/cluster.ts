@@ -2,7 +2,6 @@ import type { Barrier } from '@transitd/barrier';
 import { RepeatingTask } from '@transitd/event-loop';
 import { reasonOf, StartError, systemClock } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
-import { addressesMax, authoritiesMax, type PrimaryNodes } from '@transitd/replication';
 import { acceptsWrites, StoreError } from '@transitd/storage-fsm';
 import { ClusterPort } from './cluster-port.ts';
 import { HeartbeatExchange } from './heartbeat-exchange.ts';
@@ -32,7 +31,6 @@ import type { Peers } from './peers.ts';
 import type { ClusterHost, NodeRole, ReportSource } from './ports/cluster-host.ts';
 import type { Storage } from './ports/storage-port.ts';
 import { type RaftConnections, snapshotHandler, snapshotPath } from './raft-connections.ts';
-import type { ReplicationPort } from './replication/replication-port.ts';
 import { Canary } from './standbys/canary.ts';
 import { FollowedLeader } from './standbys/followed-leader.ts';
 import { heartbeatPath } from './standbys/heartbeat-wire.ts';
@@ -41,6 +39,7 @@ import { reachedState } from './standbys/reached-state.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import type { StateComparison } from './standbys/state-comparison.ts';
 import { Forwarder } from './transport/forwarder.ts';
+import type { GuestHandlers } from './transport/guest-server.ts';
 import { unsealedHandler, unsealedPath } from './transport/unsealed-proof.ts';
 
 const maintenanceIntervalMs = 5000;
@@ -165,17 +164,9 @@ export class Cluster implements Peers {
     return this.#canary.utcMs;
   }
 
-  /** Sets the part of the cluster port that secondaries use; undefined if this node no longer admits any. */
-  serveSecondaries(port: ReplicationPort | undefined): void {
-    this.#port.serveGuests(port);
-  }
-
-  /** Where the members of this cluster are, and the authorities of their certificates: for secondaries. */
-  get primaryNodes(): PrimaryNodes {
-    return {
-      addresses: this.membershipList.members.map(({ clusterAddress }) => clusterAddress).slice(0, addressesMax),
-      authorities: this.membershipList.authorities.map((authority) => authority.toString()).slice(0, authoritiesMax),
-    };
+  /** Sets the part of the cluster port that callers use who are no members; undefined if this node no longer admits any. */
+  serveGuests(handlers: GuestHandlers | undefined): void {
+    this.#port.serveGuests(handlers);
   }
 
   /** Connects to the members, opens the cluster port, and starts heartbeats and maintenance. @throws StartError */

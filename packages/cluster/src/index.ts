@@ -11,11 +11,21 @@ export { clusterListenAddress } from './transport/listen-address.ts';
 
 // Membership: identities, the authority that signs them, and the configuration that lists them.
 
-export { authorityPath, type ClusterAuthority, makeRequest, readAuthority } from './membership/authority.ts';
-export { fingerprintOf } from './membership/certificate.ts';
+export {
+  authorityPath,
+  type ClusterAuthority,
+  certify,
+  isPair,
+  keyIn,
+  makeRequest,
+  newKey,
+  readAuthority,
+  requestFor,
+} from './membership/authority.ts';
+export { fingerprintOf, nameByAny } from './membership/certificate.ts';
 export { overtakenFile, recordExclusion, removalFile } from './membership/exclusion.ts';
 export { writeIdentity } from './membership/identity.ts';
-export { decodeMembership, encodeMembership } from './membership/membership.ts';
+export { decodeMembership, encodeMembership, isHostAndPort, type Member, parseHostAndPort } from './membership/membership.ts';
 export { replaceFile } from './membership/replace-file.ts';
 
 // Joins: the joiner's side and the leader's side.
@@ -33,21 +43,14 @@ export { type ClusterLevels, FeatureLevelControl } from './maintenance/feature-l
 export { serverIdOf } from './maintenance/member-changes.ts';
 export { RaftLevels } from './maintenance/raft-levels.ts';
 
-// Disaster-recovery replication: the primary's cluster port, and the secondary's connection to it.
+// Connections: of members with members, and of callers that are no members.
 
-export { activate } from './replication/activation-client.ts';
-export { type ActivationToken, makeTokenKey, readActivationToken } from './replication/activation-token.ts';
-export {
-  credentialPath,
-  decodeCredential,
-  encodeCredential,
-  type PrimaryCredential,
-  withNodes,
-} from './replication/credential.ts';
-export { PrimaryLink, type PrimaryLinkStatus, reconnectLimits } from './replication/primary-link.ts';
-export { ReplicationPort } from './replication/replication-port.ts';
-export { makeSecondaryRequest } from './replication/secondary-certificate.ts';
-export { SecondaryDesk } from './replication/secondary-desk.ts';
+export { untrustedReason } from './refusals/untrusted-reason.ts';
+export type { GuestStanding } from './transport/callers.ts';
+export type { GuestHandlers, GuestRequest, GuestStream } from './transport/guest-server.ts';
+export { type Connect, connectionBy, openWebSocket } from './transport/open-web-socket.ts';
+export { connectTo } from './transport/peer-connection.ts';
+export { backoffMs, type TransportLimits } from './transport/peer-link.ts';
 
 // A cluster whose consensus is elsewhere.
 

@@ -1,13 +1,13 @@
 import type { Barrier } from '@transitd/barrier';
 import { type ClusterLevels, FeatureLevelControl, MemberEvents, RegisteredPeers } from '@transitd/cluster';
 import { reasonOf, StartError } from '@transitd/process';
+import { unreachedSecondaries } from '@transitd/replication';
 import { UnsupportedLevel } from '@transitd/storage-fsm';
 import { EtcdEngine } from './etcd/etcd-engine.ts';
 import { type EtcdConfig, openEtcd } from './etcd/open-etcd.ts';
 import { Leadership } from './leadership.ts';
 import { BaseMember, clusterHostOf, logClockJumps, type MemberHost, type OpenedMember, openBarrier } from './member.ts';
 import { MemberSeal } from './member-seal.ts';
-import { unreachedSecondaries } from './replication/acknowledge-setting.ts';
 import { ServiceLoader } from './service-loader.ts';
 import { ServingRole } from './serving-role.ts';
 import { Snapshots } from './snapshots/snapshots.ts';

@@ -6,9 +6,6 @@ export { accessorOf, type Mount, MountError, recordsOf, sweepRemovedMounts } fro
 export { Node } from './node.ts';
 export type { RaftMember } from './raft-member.ts';
 export type { Eligibility } from './read-eligibility.ts';
-export type { ClusterReplication } from './replication/cluster-replication.ts';
-export type { KeptDivergence, KeptPromotion } from './replication/kept-reports.ts';
-export { isOperationToken } from './replication/operation-tokens.ts';
 export type { DiskSpaceView } from './reports/data-disk.ts';
 export type { ClusterView, WorkFigures } from './reports/node-report.ts';
 export { gatewayCount, type Services } from './services.ts';

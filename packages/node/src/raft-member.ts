@@ -10,16 +10,19 @@ import {
   StateComparison,
 } from '@transitd/cluster';
 import type { Logger } from '@transitd/process';
+import {
+  acknowledgePath,
+  ClusterReplication,
+  ReplicationRole,
+  successionKeyPath,
+  unreachedSecondaries,
+} from '@transitd/replication';
 import { isCapped, reserveIn, supportedLevels } from '@transitd/storage-fsm';
 import { isAlone, updateFitness } from './fitness.ts';
 import { Leadership } from './leadership.ts';
 import { BaseMember, clusterHostOf, logClockJumps, type MemberHost, type OpenedMember, openBarrier } from './member.ts';
 import { MemberSeal, removedText } from './member-seal.ts';
 import { NoPeers } from './no-peers.ts';
-import { acknowledgePath, unreachedSecondaries } from './replication/acknowledge-setting.ts';
-import { ClusterReplication } from './replication/cluster-replication.ts';
-import { ReplicationRole } from './replication/replication-role.ts';
-import { successionKeyPath } from './replication/succession-key.ts';
 import { ServiceLoader } from './service-loader.ts';
 import { ServingRole } from './serving-role.ts';
 import { raftSnapshots } from './snapshots/raft-snapshots.ts';

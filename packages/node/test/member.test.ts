@@ -1,11 +1,11 @@
 import { Barrier, type SealConfig } from '@transitd/barrier';
 import { MemberEvents } from '@transitd/cluster';
 import { systemClock } from '@transitd/process';
+import { unreachedSecondaries } from '@transitd/replication';
 import { memoryStore, type Replica } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { BaseMember, openBarrier } from '../src/member.ts';
-import { unreachedSecondaries } from '../src/replication/acknowledge-setting.ts';
 import type { RaftEngine } from '../src/storage/raft-engine.ts';
 
 const [former, present] = ['former', 'present'].map((id, i) => ({ id, key: Buffer.alloc(32, i + 1) }));

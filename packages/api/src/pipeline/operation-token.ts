@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Body, permissionDenied, RequestError, tokenOf, withoutWarnings, withWarnings, wrapTtlOf } from '@transitd/http';
-import { isOperationToken, type Node } from '@transitd/node';
-import { ReplicationError } from '@transitd/replication';
+import type { Node } from '@transitd/node';
+import { isOperationToken, ReplicationError } from '@transitd/replication';
 import type { Call, GuardedOperation } from '../operation/operation.ts';
 
 /**

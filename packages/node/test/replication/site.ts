@@ -170,7 +170,7 @@ export class Site {
 
   /** Makes this cluster a secondary of the other one. */
   async follow(primary: Site, id: string): Promise<void> {
-    await until(() => (primary.node.member?.cluster?.primaryNodes.addresses.length ?? 0) > 0);
+    await until(() => (primary.node.member?.cluster?.membershipList.members.length ?? 0) > 0);
     await this.replication.enableSecondary(await primary.replication.issueToken({ secondary: id }));
   }
 

@@ -85,7 +85,7 @@ describe('two clusters that replicate', () => {
     const other = await Site.open(folder, 'other');
     sites.push(other);
     await other.replication.enablePrimary();
-    await until(() => (other.node.member?.cluster?.primaryNodes.addresses.length ?? 0) > 0);
+    await until(() => (other.node.member?.cluster?.membershipList.members.length ?? 0) > 0);
     const foreign = await other.replication.issueToken({ secondary: 'east' });
     expect(await refusal(former.replication.updatePrimary(foreign)))
       .to.be.instanceOf(ReplicationError)

@@ -10,16 +10,16 @@ import {
   emptyRegistry,
   following,
   follows,
-  localPrefixes,
   type Registry,
-  ReplicationError,
   revoked,
-  StoredRegistry,
+  secondariesMax,
   tokenIssued,
   tokenUsed,
-} from '../../src/index.ts';
-import { secondariesMax } from '../../src/registry/registry.ts';
+} from '../../src/registry/registry.ts';
 import { decodeRegistry, encodeRegistry, registryPath } from '../../src/registry/registry-record.ts';
+import { StoredRegistry } from '../../src/registry/stored-registry.ts';
+import { ReplicationError } from '../../src/replication-error.ts';
+import { localPrefixes } from '../../src/scope.ts';
 
 const hash = (digit: string): string => digit.repeat(64);
 const [token, otherToken, own, other, key, otherKey] = ['a', 'b', 'c', 'd', 'e', 'f'].map(hash) as [

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type AcknowledgeSettings, acknowledgementOf } from '../../src/index.ts';
+import { type AcknowledgeSettings, acknowledgementOf } from '../../src/roles/acknowledgement.ts';
 
 const refuse: AcknowledgeSettings = { timeoutMs: 5_000, onTimeout: 'refuse' };
 const degrade: AcknowledgeSettings = { timeoutMs: 5_000, onTimeout: 'degrade' };

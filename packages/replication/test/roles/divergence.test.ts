@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { divergenceOf } from '../../src/index.ts';
+import { divergenceOf } from '../../src/roles/divergence.ts';
 
 const epoch = (number: number, start: number, digits = `0${number}`) => ({ number, id: digits.repeat(16), start });
 const at = ({ number, id }: { number: number; id: string }, index: number) => ({ number, id, index });

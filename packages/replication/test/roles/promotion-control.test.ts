@@ -1,6 +1,7 @@
 import type { ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { type PromotableCluster, type Promote, PromotionControl, ReplicationError } from '../../src/index.ts';
+import { ReplicationError } from '../../src/replication-error.ts';
+import { type PromotableCluster, type Promote, PromotionControl } from '../../src/roles/promotion-control.ts';
 
 const [set, id] = ['01', '0a'].map((digits) => digits.repeat(16)) as [string, string];
 const fenceMs = 5_000;

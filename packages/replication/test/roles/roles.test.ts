@@ -2,8 +2,7 @@ import { clockRateError, outlasting, undetectedPauseMs } from '@transitd/raft-co
 import type { ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { fenceMsMax, fenceMsMin } from '../../src/index.ts';
-import { Contacts, fenceOf, fenceWaitMs, mayAccept } from '../../src/roles/fence.ts';
+import { Contacts, fenceMsMax, fenceMsMin, fenceOf, fenceWaitMs, mayAccept } from '../../src/roles/fence.ts';
 import { isSupersededBy, meetingOf } from '../../src/roles/meeting.ts';
 import { type PromotionFacts, promotionOf } from '../../src/roles/promotion.ts';
 

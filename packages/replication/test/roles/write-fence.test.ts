@@ -1,6 +1,7 @@
 import type { ReplicationRole, ReplicationState } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { type Registry, WriteFence } from '../../src/index.ts';
+import type { Registry } from '../../src/registry/registry.ts';
+import { WriteFence } from '../../src/roles/write-fence.ts';
 
 const [set, id] = ['01', '0a'].map((digits) => digits.repeat(16)) as [string, string];
 const epoch = { number: 1, id };

@@ -1,5 +1,8 @@
 import { until } from '../../../process/test/until.ts';
-import { decodeFrame, PrimarySession, SecondarySession, type SessionEnd, sessionLimits } from '../../src/index.ts';
+import { PrimarySession } from '../../src/sessions/primary-session.ts';
+import { SecondarySession } from '../../src/sessions/secondary-session.ts';
+import { type SessionEnd, sessionLimits } from '../../src/sessions/session-ports.ts';
+import { decodeFrame } from '../../src/stream/frame-codec.ts';
 import type { TestPrimary, TestSecondary } from './session-fixtures.ts';
 
 /** Limits that small records reach. */

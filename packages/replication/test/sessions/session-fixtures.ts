@@ -6,15 +6,11 @@ import {
   type ReplicationState,
   type ReplicationStep,
 } from '@transitd/storage-fsm';
-import {
-  localPrefixes,
-  OutcomeLog,
-  type PrimaryCluster,
-  type PrimaryNodes,
-  type Proposed,
-  type SecondaryCluster,
-  successionKeyBytes,
-} from '../../src/index.ts';
+import { successionKeyBytes } from '../../src/roles/meeting.ts';
+import { localPrefixes } from '../../src/scope.ts';
+import type { PrimaryCluster, Proposed, SecondaryCluster } from '../../src/sessions/session-ports.ts';
+import type { PrimaryNodes } from '../../src/stream/frame.ts';
+import { OutcomeLog } from '../../src/stream/outcome-log.ts';
 
 export const [set, epochId, otherId] = ['01', '0a', '0b'].map((digits) => digits.repeat(16)) as [string, string, string];
 export const nodes: PrimaryNodes = { addresses: ['127.0.0.1:8201'], authorities: ['PEM'] };

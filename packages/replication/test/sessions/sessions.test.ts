@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
-import { decodeFrame, encodeFrame, type Frame, sessionLimits } from '../../src/index.ts';
+import { sessionLimits } from '../../src/sessions/session-ports.ts';
+import type { Frame } from '../../src/stream/frame.ts';
+import { decodeFrame, encodeFrame } from '../../src/stream/frame-codec.ts';
 import { Link, limits } from './memory-link.ts';
 import { epochId, otherId, rootKey, set, successionKey, TestPrimary, TestSecondary, textsOf } from './session-fixtures.ts';
 

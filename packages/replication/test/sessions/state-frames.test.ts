@@ -1,7 +1,7 @@
 import { addToDigest, emptyDigest, type ReplicatedRecord, type ReplicatedSnapshot, recordDigest } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { type Frame, snapshotToSend } from '../../src/index.ts';
-import { stateFrames } from '../../src/sessions/state-frames.ts';
+import { snapshotToSend, stateFrames } from '../../src/sessions/state-frames.ts';
+import type { Frame } from '../../src/stream/frame.ts';
 
 const [set, first, second] = ['aa', 'b1', 'b2'].map((digits) => digits.repeat(16)) as [string, string, string];
 const epoch = (number: number, id: string) => ({ number, id, start: 5 });

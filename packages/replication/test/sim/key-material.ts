@@ -1,5 +1,5 @@
 import type { SimRandom } from '@transitd/raft-sim';
-import { type AcknowledgeSettings, acknowledgementOf } from '../../src/index.ts';
+import { type AcknowledgeSettings, acknowledgementOf } from '../../src/roles/acknowledgement.ts';
 import { holds } from './oracle.ts';
 import type { MadePromotion } from './promotions.ts';
 import type { Sessions } from './sessions.ts';

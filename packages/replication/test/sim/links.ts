@@ -1,5 +1,6 @@
 import type { SimClock, SimRandom } from '@transitd/raft-sim';
-import { decodeFrame, type Frame } from '../../src/index.ts';
+import type { Frame } from '../../src/stream/frame.ts';
+import { decodeFrame } from '../../src/stream/frame-codec.ts';
 import type { Site } from './site.ts';
 
 export interface LinkFaults {

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SimClock, SimRandom } from '@transitd/raft-sim';
 import { cursorOf, type ReplicationState, type ReplicationStep, StoreError, type Write } from '@transitd/storage-fsm';
-import { type PromotableCluster, type Promote, PromotionControl, ReplicationError } from '../../src/index.ts';
+import { ReplicationError } from '../../src/replication-error.ts';
+import { type PromotableCluster, type Promote, PromotionControl } from '../../src/roles/promotion-control.ts';
 import { holds, type Oracle } from './oracle.ts';
 import type { ActiveNode, Result, Site, SiteNode } from './site.ts';
 

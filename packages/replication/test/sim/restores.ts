@@ -7,7 +7,7 @@ import {
   type RestoreStep,
   recordDigest,
 } from '@transitd/storage-fsm';
-import { localPrefixes } from '../../src/index.ts';
+import { localPrefixes } from '../../src/scope.ts';
 import { holds } from './oracle.ts';
 import { keyPaths, keyringPath, type Result, type Site } from './site.ts';
 

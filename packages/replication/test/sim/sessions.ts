@@ -8,22 +8,22 @@ import {
   type ReplicationState,
   type ReplicationStep,
 } from '@transitd/storage-fsm';
-import {
-  decodeFrame,
-  type Frame,
-  isBeforeRestore,
-  type PrimaryCluster,
-  PrimarySession,
-  type Proposed,
-  type SecondaryCluster,
-  type SecondaryProgress,
-  SecondarySession,
-  type SessionEnd,
-  type SessionLimits,
-  snapshotToSend,
-  successionKeyBytes,
-  type Wire,
-} from '../../src/index.ts';
+import type { SecondaryProgress } from '../../src/roles/acknowledgement.ts';
+import { successionKeyBytes } from '../../src/roles/meeting.ts';
+import { isBeforeRestore } from '../../src/roles/promotion.ts';
+import { PrimarySession } from '../../src/sessions/primary-session.ts';
+import { SecondarySession } from '../../src/sessions/secondary-session.ts';
+import type {
+  PrimaryCluster,
+  Proposed,
+  SecondaryCluster,
+  SessionEnd,
+  SessionLimits,
+  Wire,
+} from '../../src/sessions/session-ports.ts';
+import { snapshotToSend } from '../../src/sessions/state-frames.ts';
+import type { Frame } from '../../src/stream/frame.ts';
+import { decodeFrame } from '../../src/stream/frame-codec.ts';
 import type { Links } from './links.ts';
 import { holds } from './oracle.ts';
 import { type ActiveNode, keyringPath, keysIn, type Site } from './site.ts';

@@ -12,7 +12,10 @@ import {
   type ReplicationStep,
   type Write,
 } from '@transitd/storage-fsm';
-import { emptyRegistry, type Heard, OutcomeLog, type Registry, WriteFence } from '../../src/index.ts';
+import { emptyRegistry, type Registry } from '../../src/registry/registry.ts';
+import type { Heard } from '../../src/roles/promotion-control.ts';
+import { WriteFence } from '../../src/roles/write-fence.ts';
+import { OutcomeLog } from '../../src/stream/outcome-log.ts';
 import { holds, type Image, type Oracle } from './oracle.ts';
 
 /** Its value is `epoch id:keys`; the last key encrypts new values. */

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { clockRateError } from '@transitd/raft-core';
 import { SimClock, SimRandom } from '@transitd/raft-sim';
 import { cursorOf, featureLevels, type ReplicationStep, type Transaction } from '@transitd/storage-fsm';
-import { localPrefixes } from '../../src/index.ts';
+import { localPrefixes } from '../../src/scope.ts';
 import { Departures } from './departures.ts';
 import { KeyMaterial } from './key-material.ts';
 import { Links } from './links.ts';

@@ -1,7 +1,8 @@
 import { CodecError } from '@transitd/raft-core';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { decodeFrame, encodeFrame, type Frame } from '../../src/index.ts';
+import type { Frame } from '../../src/stream/frame.ts';
+import { decodeFrame, encodeFrame } from '../../src/stream/frame-codec.ts';
 
 const id = '0f'.repeat(16);
 const at = { number: 2, id, index: 40 };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { OutcomeLog } from '../../src/index.ts';
 import type { Outcome } from '../../src/stream/outcome.ts';
+import { OutcomeLog } from '../../src/stream/outcome-log.ts';
 
 const outcome = (from: number, to: number, writes: readonly [path: string, value: string | null][] = []): Outcome => ({
   ...{ from, to, valuesWritten: writes.length },

@@ -1,4 +1,5 @@
-import type { ClusterReplication, Node } from '@transitd/node';
+import type { Node } from '@transitd/node';
+import type { ClusterReplication } from '@transitd/replication';
 import { takesPart } from '@transitd/storage-fsm';
 import { type MetricRow, type MetricTarget, type NodeSource, registerRows } from './register.ts';
 

@@ -11,8 +11,8 @@ import {
   text,
   writtenReply,
 } from '@transitd/http';
-import type { ClusterReplication, Node } from '@transitd/node';
-import { ReplicationError } from '@transitd/replication';
+import type { Node } from '@transitd/node';
+import { type ClusterReplication, ReplicationError } from '@transitd/replication';
 import * as answers from '../../operation/answers.ts';
 import { changesIn, propertiesIn } from '../../operation/kept-fields.ts';
 import { type GuardedOperation, guarded, guardedOnSecondary, type Route } from '../../operation/operation.ts';

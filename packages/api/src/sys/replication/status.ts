@@ -1,5 +1,6 @@
 import { boolean, dataReply, integer, list, object, RequestError, string, time, unavailable } from '@transitd/http';
-import type { ClusterReplication, KeptDivergence, KeptPromotion, Node } from '@transitd/node';
+import type { Node } from '@transitd/node';
+import type { ClusterReplication, KeptDivergence, KeptPromotion } from '@transitd/replication';
 import * as answers from '../../operation/answers.ts';
 import { guardedOnSecondary, type OpenOperation, open, type Route } from '../../operation/operation.ts';
 import { type Members, rounded, shown, timeText } from '../../operation/shown.ts';
